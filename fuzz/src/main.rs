@@ -2,6 +2,8 @@
 //! [libFuzzer's options]`.
 //!
 //! A target panics where something is wrong; libFuzzer adds limits of memory and time.
+//!
+//! `cargo xtask campaign fuzz` runs all targets. Inputs that once broke one are in `fuzz/found`.
 #![no_main]
 
 mod commitlog;

@@ -1,4 +1,7 @@
 //! The node, composed: what one shard runs, in production and in simulated worlds alike.
+//!
+//! What a node has once lives on the first shard: flushes, compactions, the set of SSTables, the
+//! schema, gossip, hints and the queue of passwords.
 #![forbid(unsafe_code)]
 
 mod adapter;

@@ -1,4 +1,11 @@
 //! What of the node's memory goes where: one budget, and the named limits that share it.
+//!
+//! A sum of limits that is more than the budget is said at the start. Half of the budget is the
+//! memtables'. Half of that starts a flush, for one flush runs at a time
+//! (`memtable_cleanup_threshold`).
+//!
+//! `cargo xtask campaign wide` writes, flushes, compacts and reads a partition of 2 GB in a process
+//! of at most 512 MiB.
 
 use config::Config;
 

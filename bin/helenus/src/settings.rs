@@ -1,4 +1,8 @@
 //! From `cassandra.yaml` to the settings of each layer.
+//!
+//! A sync in periodic mode begins after `commitlog_sync_interval`. The rest of
+//! `commitlog_sync_period` goes to the lag, so that writes wait no sooner than the two together
+//! allow.
 
 use std::net::{IpAddr, SocketAddr};
 

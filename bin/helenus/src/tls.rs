@@ -1,5 +1,7 @@
 //! TLS of clients and of nodes: the stores that the configuration names, read at the start and
 //! whenever they change.
+//!
+//! A helper thread reads the stores, and every shard gets the certificates.
 
 use std::rc::Rc;
 use std::time::Duration;

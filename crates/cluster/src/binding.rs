@@ -1,5 +1,8 @@
 //! What statements are bound with: times that are fixed once a request, and values that nobody gave
 //! before.
+//!
+//! The coordinator evaluates `uuid()` and `now()` once. The values go as they are to shards, other
+//! nodes, rounds of Paxos, the batch log and hints.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,5 +1,8 @@
 //! Starting a node: its data directory becomes a serving engine with a schema. Runs on the first
 //! shard.
+//!
+//! First `system.local` says who wrote the log. Then the schema is read, and then the rest of the
+//! log is replayed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -1,4 +1,10 @@
 //! The path of a request: its statement planned, allowed, bound and run.
+//!
+//! `execute` finds the prepared statement. One that was planned under an older schema epoch is
+//! planned again. Permissions come next, then the guard, then the values. `run` is one match over
+//! plans.
+//!
+//! A request that meets an alteration of its table on its way is planned anew.
 
 use std::rc::Rc;
 use std::sync::Arc;

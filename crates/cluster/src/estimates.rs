@@ -1,6 +1,8 @@
 //! `system.size_estimates` and `system.table_estimates`: how many partitions of a table are in each
 //! range of the ring, and how large they are. Connectors that read a table by ranges cut their work
 //! by it (`db.SizeEstimatesRecorder`). Counted from SSTables and memtables alike.
+//!
+//! The first shard makes them every minute and writes those that have changed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,9 @@
 //! The guardrails of `cassandra.yaml`, for the guard of each ordinary user's request.
+//!
+//! Binding asks the guard where Cassandra asks it. The owner of the schema asks it before a change
+//! is tried, and before the change is done. Superusers and the node itself have no guard.
+//!
+//! `nodetool setguardrailsconfig` gives every shard another configuration.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

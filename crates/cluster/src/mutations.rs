@@ -1,5 +1,9 @@
 //! Updates as mutations: each goes to this node alone, or over the ring, and a logged batch by way
 //! of the batch log.
+//!
+//! A keyspace that this node has for itself is checked against the level and written here
+//! (`local_writes`). For all others `ring_write` sends the mutation to the replicas of a plan. A
+//! logged batch goes by `batch_log`, or by `ring_batch` if other nodes have a part of it.
 
 use std::rc::Rc;
 

@@ -1,4 +1,10 @@
 //! A shard's way to other nodes of the ring, and what it knows of them.
+//!
+//! Every shard holds the present `ring::Ring`. A statement keeps the ring that it was planned
+//! under, for a `NodeIndex` is a place in one ring.
+//!
+//! `Peers::encrypts` says which connections must be encrypted. It asks the ring. Before there is
+//! one it asks the snitch and what was stored of nodes.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;

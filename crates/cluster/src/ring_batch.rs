@@ -1,6 +1,8 @@
 //! Logged batches over a ring (`StorageProxy.mutateAtomically`, `BatchlogManager`): two other nodes
 //! keep a batch before any part of it is written, and forget it once every part is where its level
 //! wants it. Who keeps one for too long writes it itself.
+//!
+//! The first shard looks for batches that this node has had for too long.
 
 use std::rc::{Rc, Weak};
 use std::sync::Arc;

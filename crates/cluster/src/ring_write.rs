@@ -1,6 +1,10 @@
 //! Writes to the replicas of a partition, wherever they are (`StorageProxy.mutate`,
 //! `sendToHintedReplicas`): sent to all that are up at once, acknowledged once as many have done it
 //! as the level asks for. What some have not done by then they are given later.
+//!
+//! A write goes by the routes of its plan (`ring::WritePlan`), and `ring::Acks` counts the
+//! acknowledgements. A replica that misses it gets a hint. A write of counters goes to a replica
+//! that leads it: that one adds, and sends its part to the others.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};

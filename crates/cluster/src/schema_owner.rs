@@ -1,5 +1,8 @@
 //! Changes of the schema: one owner applies them, one at a time, and every shard has a change
 //! before its client is told (decision 12).
+//!
+//! A change of another node, pulled or pushed, takes the same steps. It is tried on a copy and made
+//! durable. Then all shards get it, and after them files and clients.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,8 @@
 //! Which tables this node serves for others. What it would do only half - a table with views or
 //! triggers, which it does not run, a column of a type that it does not know - it does not do at
 //! all.
+//!
+//! Others do not read views and virtual tables here, and do not write to the node's own tables.
 
 use cql::permission::is_local_system;
 use internode::FailureReason;

@@ -1,5 +1,9 @@
 //! What one shard of a node consists of: its components, made and joined together. Nothing here
 //! runs a statement.
+//!
+//! `Shard::new` makes the components from the bottom up: a component knows those that were made
+//! before it. A component reaches itself on another shard through `storage::shards::Remote`. See
+//! `docs/decisions/2026-11-28-components.md`.
 
 use std::cell::OnceCell;
 use std::rc::Rc;

@@ -2,6 +2,8 @@
 //!
 //! Events are gathered in a [`Trace`] that travels with the request; the rows are written after its
 //! answer, all of them in one mutation, so that a session with a duration has all its events.
+//!
+//! Messages name the session. A replica writes its own events (`PeerTrace`).
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;

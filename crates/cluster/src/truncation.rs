@@ -1,4 +1,6 @@
 //! TRUNCATE over a ring: every node empties the table by itself.
+//!
+//! All nodes must be up.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! Writes: updates bound, and applied on the shards that own their keys.
+//!
+//! The coordinator binds a statement once. A statement that reads first, or has conditions, becomes
+//! a bound modification with the values of all its terms.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

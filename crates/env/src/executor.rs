@@ -3,6 +3,14 @@
 //! A waker may travel to any thread. On its own thread a wake-up is a push to a local queue, found
 //! through a thread-local table; from another thread it goes through [`Remote`]'s list and, if the
 //! shard sleeps, one write to its eventfd.
+//!
+//! Classes of tasks share the CPU (`class.rs`). A statement that used up a slice (200 us) and has
+//! more to do goes to a lane of its own. A scan is such a one, or a connection with hundreds of
+//! requests. It stands there behind those that have little to do.
+//!
+//! A turn ends when short statements have run, so that their answers do not wait for anybody's
+//! slice. After 100 us it ends if the ring or another shard has news, and after 500 us in any case.
+//! Work that nobody waits for has slices of 100 us.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -1,4 +1,6 @@
 //! Files: positioned reads and writes with owned buffers, syncs, sizes.
+//!
+//! Files are opened for random reads: the kernel reads nothing ahead.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! The I/O pattern of a shard: what a block tracer would show, by class, in windows of a tenth of a
 //! second.
+//!
+//! It counts class, kind, size, time in the queue and time at the device of each operation. Windows
+//! of the last minute are kept, and totals. `nodetool iostats` merges those of all shards.
 
 use std::cell::RefCell;
 use std::time::Duration;

@@ -1,5 +1,12 @@
 //! The queue in front of a shard's disk: what waits here can still be overtaken, what the device
 //! has cannot.
+//!
+//! Each shard has one queue, and its part of `io_depth` bounds what the device has of it. Classes
+//! have shares. Bulk is all but statements and the commit log. It has a quarter of the depth, and
+//! four operations of a shard at most. It writes in pieces of 256 KiB, so that a read waits for one
+//! piece at most.
+//!
+//! The simulated disks have the same queue in front of them.
 
 use std::collections::VecDeque;
 

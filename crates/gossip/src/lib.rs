@@ -18,6 +18,12 @@
 //! let effects = gossiper.step(now, Event::Tick, &mut || 0);
 //! assert!(matches!(&effects[..], [Effect::Send(to, Message::Syn(_))] if *to == two));
 //! ```
+//!
+//! A node is up once it answers an echo. What is known of all nodes is bounded in bytes
+//! (`apply.rs`).
+//!
+//! `tests/world.rs` runs rings by seed, under loss, delay, repetition, partition, crash and
+//! restart. Bugs are planted in them.
 #![forbid(unsafe_code)]
 
 mod app_state;

@@ -1,4 +1,8 @@
 //! The heap of a node's process: where its memory comes from, and when it goes back.
+//!
+//! With `memory_pretouch` a node takes its budget at the start, and freed memory stays with the
+//! process. What it takes later comes in small pages: the kernel may need milliseconds to make a
+//! huge one.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_void;

@@ -6,6 +6,9 @@
 //! header, `record` a hint in it, `block` what a compressed file is made of. `store` keeps the
 //! files of all hosts and writes them, `reader` reads one page by page. Who is sent what and when
 //! is not known here.
+//!
+//! Each host has its files. They are synced as the commit log is, and a ticket resolves when that
+//! is done. `conformance/hints` writes and reads files with Cassandra's classes.
 #![forbid(unsafe_code)]
 
 mod block;

@@ -4,6 +4,8 @@
 //! Messages wait whether it is open or not, each no longer than it is worth anything, all together
 //! no more than their quota. What was handed to the socket is gone: nobody knows whether it
 //! arrived, and nothing is sent twice.
+//!
+//! The quota (`quota.rs`) bounds what waits, and what is late is dropped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
 //! The way out: packs messages into a connection's output.
+//!
+//! It packs small messages into shared segments, and large ones into several.
 
 use segment::Packer;
 use thiserror::Error;

@@ -1,4 +1,7 @@
 //! Connections that other nodes open, and what comes over them.
+//!
+//! A large message grows with what has come of it. It gives its memory back when it should have
+//! come.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};

@@ -8,6 +8,12 @@
 //!
 //! Nothing is sent twice, nothing waits longer than it is worth anything, and what waits, in both
 //! directions, is bounded by the quotas of [`Settings`].
+//!
+//! A shard opens a link when it has something to send, and again after a pause when it ends. Each
+//! shard has its part of the quotas. A connection that is over them is not read.
+//!
+//! `tests/world.rs`: each request ends once, whatever the network does. `tests/encrypted.rs` is
+//! about TLS.
 #![forbid(unsafe_code)]
 
 mod counts;

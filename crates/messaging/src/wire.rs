@@ -1,4 +1,9 @@
 //! A socket to another node, with TLS or without.
+//!
+//! `Serve::encrypts` says with whom. A node that dials uses TLS or does not connect.
+//!
+//! A node that is connected to looks at the first byte. It refuses plaintext that should be
+//! encrypted once the other side has said who it is, before any answer (`Inbound::refuses`).
 
 use std::cell::RefCell;
 use std::io;

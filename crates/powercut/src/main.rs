@@ -6,6 +6,12 @@
 //! built in which anything unsynced may be missing, torn or reordered; the node starts on it and
 //! everything is read back. Then syncs are left out of the log, one class at a time, and each time
 //! some image must show it.
+//!
+//! Clients note the place in the log of every acknowledgement. `env::DiskModel`, the simulator's
+//! disk, makes the images. The restart is recorded too, and is cut again.
+//!
+//! A sync that no cut misses is superfluous, or the check is too weak: both are failures. `cargo
+//! xtask test power` is the short form.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,

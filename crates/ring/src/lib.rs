@@ -33,6 +33,11 @@
 //! assert_eq!(acks.answered(plan.replicas()[1]), Verdict::Enough);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! That a node is up or down alone leaves the tables of a ring as they are. A [`NodeIndex`] is a
+//! place in one ring: a request keeps the ring that it was planned under.
+//!
+//! `conformance/ring` prints what Cassandra's classes make of generated rings.
 #![forbid(unsafe_code)]
 
 mod acks;

@@ -1,4 +1,7 @@
 //! From tokens to replicas under one replication setting.
+//!
+//! It has replicas (`walk.rs`) and pending replicas (`pending.rs`) in a table. A lookup is a binary
+//! search and a slice.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
 //! What of a schema this node does not serve. Its rows are kept as they came, so that all nodes
 //! agree on the version; but a node that must not join because of it says each object, and a write
 //! that would be done by half is refused.
+//!
+//! `Schema::refuses_writes` tells a replica which tables it must not write to.
 
 use std::fmt;
 

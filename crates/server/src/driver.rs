@@ -1,4 +1,6 @@
 //! A connection's task: reads, finds frames, takes them through the connection's stages.
+//!
+//! It reads all bytes that are there at once. `protocol::Decoder` finds frames in place.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,6 @@
 //! One request: admitted, started, answered.
+//!
+//! A request is a future. It is polled at once, and becomes a task only if that does not end it.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,6 +1,9 @@
 //! Disks that fail (`disk_failure_policy`, `DefaultFSErrorHandler`). Each failure is told of; who
 //! is told acts on it. Where the node is to make the best of it, SSTables that cannot be used are
 //! put aside: nothing is deleted, and until they are back nothing is purged that they may need.
+//!
+//! The first shard inspects each failure of a read, a flush or a compaction. It tells
+//! `bin/helenus/src/failure.rs`, which applies the policies.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -1,4 +1,7 @@
 //! The storage engine as one shard sees it.
+//!
+//! `Engine::apply` waits for memory, encodes at messaging version 12, appends and merges. No await
+//! stands between the log's position and the merge.
 
 mod memory;
 mod reads;

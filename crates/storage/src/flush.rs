@@ -1,4 +1,11 @@
 //! Writing memtables to an SSTable: those of all shards, merged in the order of tokens.
+//!
+//! All shards' memtables of a table are frozen together. Directories of several disks take an
+//! SSTable each. Its statistics name the log's intervals, segment by segment. Its files are
+//! complete and durable before its table of contents, and before any shard sees them.
+//!
+//! A partition that one memtable has, and in which nothing deletes anything, is written without a
+//! merge. Others go through the merge of reads.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -1,5 +1,11 @@
 //! Taking over SSTables that somebody put into a directory (`SSTableImporter`): refused before they
 //! are adopted, or adopted in one step that a crash cannot tear.
+//!
+//! Foreign SSTables are opened where they are, and their headers are held against the table. With
+//! `verify` their digest and every row are read, too. Then one transaction links them under new
+//! names. A file that cannot be linked is copied.
+//!
+//! `refresh` does the same with files in a table's own directory that are not live.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! What a node does once for all its shards: flushes, compactions, the set of live SSTables. Lives
 //! on the first shard; the others ask it by message.
+//!
+//! `crates/cluster` has the schema, gossip and hints, which live on the first shard too.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,6 @@
 //! What was read of late.
+//!
+//! For chunks it has a place for about as many as the page cache can hold.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hash};

@@ -3,6 +3,8 @@
 //! The data is read from front to back; its chunks have checksums, and what fails one is not taken.
 //! The index, which has none, is only asked where the data does not lead on: for the next partition
 //! behind the damage, which must have the key there that the index says.
+//!
+//! What can be read is published as a compaction's output is.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

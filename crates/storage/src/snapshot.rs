@@ -1,6 +1,9 @@
 //! Snapshots and incremental backups: hard links to the files of tables, at the places where
 //! Cassandra keeps them (`Directories`), with the manifest and the statements that its tools look
 //! for (`SnapshotManifest`).
+//!
+//! The links are made while nothing that is live can go. `bin/helenus/src/snapshots.rs` removes
+//! snapshots whose time to live is over.
 
 use std::collections::BTreeSet;
 use std::path::Path;

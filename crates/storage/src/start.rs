@@ -1,5 +1,8 @@
 //! Starting on a data directory: tables found, the log replayed, a new log begun. Runs on the first
 //! shard.
+//!
+//! Old segments stay until their tables are flushed. A replay flushes nothing, unless the memtables
+//! are full at a segment's end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,12 @@
 //! Files that are written from their beginning to their end: through the page cache, or past it.
+//!
+//! Flushes and compactions bypass the page cache with what they write of `Data.db`: what readers
+//! have in the cache stays there. A piece of 256 KiB is at the device while the next one is
+//! gathered.
+//!
+//! `io_background_access_mode: standard` sends it through the cache, as Cassandra does. It then
+//! goes to the device in steps (`File::write_back`), never more than two of a file. A step that
+//! fails is a failed sync.
 
 use std::future::{Future, poll_fn};
 use std::io;

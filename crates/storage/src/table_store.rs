@@ -1,4 +1,6 @@
 //! One shard's share of one table: memtables and its view of the node's SSTables.
+//!
+//! The distributions of `system_views` hang here, and are made when they are first needed.
 
 use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::rc::Rc;

@@ -1,4 +1,7 @@
 //! What one traced request went through, on whatever shards it went.
+//!
+//! A trace travels with a request's tasks over the shards. Sites note an event where it is on.
+//! `crates/cluster/src/tracing.rs` writes the events to tables.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -13,6 +13,9 @@
 //! commit:[,0,0][<crc32>]
 //! crc32 over prefix, kind, time (two ints: low, high), files
 //! ```
+//!
+//! Each directory that a change touches has the same log. One of them that has the commit decides.
+//! All directories get the commit before anything follows from it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! Partitions and collections that are larger, when they are written to an SSTable, than the
 //! operator finds good (`SortedTableWriter.guardPartitionThreshold`, `guardCollectionSize`). They
 //! are written all the same.
+//!
+//! `crates/cluster/src/oversized.rs` puts them into words.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

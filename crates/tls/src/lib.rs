@@ -1,5 +1,8 @@
 //! TLS for connections of clients and of nodes: key stores as Cassandra's configuration names them,
 //! and sessions over the sockets of `env`.
+//!
+//! A connection without TLS has one branch more. The node has one set of certificates. A helper
+//! thread reads them, and every shard gets them.
 #![forbid(unsafe_code)]
 
 mod certificates;

@@ -1,4 +1,6 @@
 //! A list that most often has one item, which then takes no memory of its own.
+//!
+//! A request mostly has one key, one row, one update and one slice of its result.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -1,4 +1,6 @@
 //! What `nodetool` asks of the node, answered by its layers.
+//!
+//! One file a domain, each with a trait of `admin::operator`.
 
 mod caches;
 mod compaction;

@@ -1,4 +1,7 @@
 //! All that verbs show.
+//!
+//! A verb that shows something new gets a variant here. A build refuses in words what it does not
+//! know.
 
 use std::net::SocketAddr;
 

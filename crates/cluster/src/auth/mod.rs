@@ -3,6 +3,8 @@
 //!
 //! What a statement needs is `cql::permission`'s to say; whether it is met is judged here, before
 //! anything else is looked at. Passwords are `password`'s, statements about roles `statements`'s.
+//!
+//! A shard forgets what it remembers when a statement has changed it.
 
 mod cache;
 mod listing;

@@ -1,4 +1,8 @@
 //! Passwords: SASL PLAIN, bcrypt, and a queue before the threads that hash.
+//!
+//! The node has one bounded queue, on the first shard. A helper thread computes a hash with the CPU
+//! time that nobody else wants. If that takes over 250 ms (of ten rounds), another one
+//! computes it at the shards' cost.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

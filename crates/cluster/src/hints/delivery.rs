@@ -4,6 +4,10 @@
 //! A file goes once all in it is acknowledged. Where one is not, the delivery ends, and the next
 //! one begins with the first that was not: some behind it may be delivered twice, which does no
 //! harm.
+//!
+//! Hints that are due (`speed`) are sent, with no more under way than the node takes without a
+//! queue (`pace`). The place in the file moves on behind what is acknowledged, and is saved beside
+//! the file.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -5,6 +5,9 @@
 //! shards send theirs there. How a node is sent what is kept for it is in `delivery.rs`, how fast
 //! in `speed.rs` and `pace.rs`, and what becomes of hints for a node that is gone in
 //! `readdress.rs`.
+//!
+//! A shard asks `should_hint` and gives `hint` a mutation. The first shard syncs the file as the
+//! commit log is synced, and the ticket resolves then.
 
 mod delivery;
 mod pace;

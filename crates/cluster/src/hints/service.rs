@@ -1,5 +1,7 @@
 //! The hints that the node keeps, and who looks after them: on the first shard
 //! (`hints.HintsService`, `HintsDispatchTrigger`, `HintsDispatchExecutor`).
+//!
+//! It looks who is up each second, and at each change of the ring.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

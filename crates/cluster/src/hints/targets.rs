@@ -1,4 +1,7 @@
 //! Who is sent hints, and how fast.
+//!
+//! All nodes are sent their hints at once. A node that is in no ring for a minute is gone: its
+//! hints go to the replicas that there are (`readdress`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,14 @@
 //! How this node becomes a part of the ring (`StorageService.joinRing`, `prepareToJoin`).
+//!
+//! The steps, in order:
+//!
+//! - A shadow round asks the ring what it knows. Without an answer the node does not join.
+//! - The address must not be another node's.
+//! - A new node of a ring with others needs `auto_bootstrap: false`: nothing is streamed to it.
+//! - The node takes part in gossip, and waits for the others and for the ring's schema, not for
+//!   ever.
+//! - The schema must not have what this release does not support.
+//! - The node says NORMAL.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

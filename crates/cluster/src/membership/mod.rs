@@ -1,6 +1,14 @@
 //! This node in the ring: crate `gossip` on the first shard, driven by the clock and by what other
 //! nodes say, and what follows from it - the nodes that every shard knows, `system.peers`, and what
 //! clients are told (`gms.Gossiper`, `service.StorageService`).
+//!
+//! - `join`: the start of this node in the ring.
+//! - `node_info`: what a node says of itself, and what two nodes cannot both be.
+//! - `peers`: `system.peers` and `system.peers_v2`.
+//! - `agree`: one schema for the ring.
+//! - `serve`: who serves which verb.
+//!
+//! Crates `gossip` and `ring` are pure. This folder drives them.
 
 mod agree;
 mod fitness;

@@ -1,4 +1,6 @@
 //! What is known of a node of the ring, out of what it says of itself by gossip.
+//!
+//! No other node gets this node's host id or tokens, whatever it says.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

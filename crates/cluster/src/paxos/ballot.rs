@@ -1,4 +1,6 @@
 //! Ballots: time-UUIDs, later ones beat earlier ones (`service.paxos.Ballot`).
+//!
+//! Ballots are unique timestamps, so they never step back.
 
 use types::Uuid;
 

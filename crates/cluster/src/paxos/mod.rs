@@ -4,6 +4,13 @@
 //! [`round`] and [`acceptor`] are the protocol, pure; [`store`] keeps a replica's state in
 //! `system.paxos`; [`replica`] puts both together for this node, and [`voters`] asks all that take
 //! part.
+//!
+//! A round is Cassandra's with `paxos_variant: v1`: promise, read, proposal, commit. Requests of a
+//! partition wait for their turn on the shard that owns its key. A round that a crash interrupted
+//! is finished by the next one at its partition, of a serial read too.
+//!
+//! All that a request writes has its ballot's time, paths of list cells included. The values are
+//! those that the coordinator bound, in every round.
 
 mod acceptor;
 mod ballot;

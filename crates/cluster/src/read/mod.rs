@@ -1,5 +1,9 @@
 //! Reads: plans run on the shards that own the partitions, rows projected there, pages put together
 //! here.
+//!
+//! A task goes to each shard that owns wanted keys, at most one a shard and round. The shard merges
+//! memtables and SSTables and writes live rows as protocol cells. The coordinator puts the blocks
+//! in order and cuts the page. Keys that this shard alone owns are read in place.
 
 pub(crate) mod limits;
 mod made_up;

@@ -1,4 +1,6 @@
 //! Pages of what replicas agree on: partitions of a ring, where `shard` takes those of this node.
+//!
+//! They come as `PartitionRows` and go to the same sinks as rows of this node.
 
 use std::rc::Rc;
 

@@ -1,6 +1,8 @@
 //! This node as a replica: what it answers when another node asks (`net.IVerbHandler` of each
 //! verb). Any shard may be asked; it hands the work to the shards that own the keys. What changes
 //! anything goes the way that a client's own writes go: commit log, caches, turns.
+//!
+//! `replica_read` answers reads. The verbs of repair, streaming and Paxos v2 are refused.
 
 mod paxos;
 #[cfg(test)]

@@ -1,5 +1,14 @@
 //! READ and RANGE: what shards found put together in the order of the ring, limited, and written as
 //! data or digest.
+//!
+//! A row goes through `fetched` (columns), the purger, `conditions` (filters and indexes) and
+//! `limit`, in Cassandra's order. Each shard packs what it has (`scan`), of a range at most a
+//! megabyte at once. This file puts the parts in the order of the ring and counts again. It closes
+//! ranges that a limit left open.
+//!
+//! `conformance/replica` recorded what a replica of Cassandra 5.0.9 answers to 408 generated reads.
+//! The tests of `replica` must answer the same, from memtables and SSTables, with one shard and
+//! three.
 
 pub(crate) mod conditions;
 pub(crate) mod fetched;

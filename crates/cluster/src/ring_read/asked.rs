@@ -1,6 +1,10 @@
 //! One request to replicas: who is asked, what they give, and what becomes of it where they differ
 //! (`service.reads.AbstractReadExecutor`, `ReadCallback`, `DigestResolver`,
 //! `repair.BlockingReadRepair`).
+//!
+//! The first replica gives data, the others digests. Where that takes long, one more replica is
+//! asked. Where the digests differ, all give data, `reconcile` merges it, and a repair brings
+//! replicas level (`read_repair = 'BLOCKING'`). Replicas of a range all give data.
 
 use std::cell::{LazyCell, RefCell};
 use std::rc::Rc;

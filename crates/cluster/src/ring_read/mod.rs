@@ -5,6 +5,9 @@
 //! Rows come in stretches: one ends where the limits of the request cut an answer of a replica, and
 //! beyond it nothing is known of that one. So what is merged is never short: where more is wanted,
 //! the next stretch is asked for from there.
+//!
+//! A read at ONE or LOCAL_ONE of keys that this node has does not go over the ring. A table with
+//! `speculative_retry = 'ALWAYS'` is the exception.
 
 mod asked;
 mod key;

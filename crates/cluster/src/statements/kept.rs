@@ -1,5 +1,7 @@
 //! `system.prepared_statements`: what was prepared here, so that it is after the next start too
 //! (`QueryProcessor.preloadPreparedStatements`, `SystemKeyspace.writePreparedStatement`).
+//!
+//! At a start all shards prepare the kept statements again, before the node serves clients.
 
 use std::rc::Rc;
 

@@ -1,6 +1,8 @@
 //! Guardrails: what an operator keeps ordinary users from, with Cassandra's names, order and words
 //! (`db.guardrails.Guardrails`). Pure checks over settings; superusers and the node itself are not
 //! guarded.
+//!
+//! A `Guard` watches over one request of an ordinary user.
 
 mod schema;
 

@@ -1,5 +1,8 @@
 //! Conditional statements and batches of them, bound: which rows they ask for, whether these let
 //! them be done, what is written then, and what is answered (`CQL3CasRequest`).
+//!
+//! Pure: `crates/cluster/src/paxos` takes the request, with its values, to the shard that owns the
+//! key.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

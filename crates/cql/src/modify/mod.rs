@@ -1,5 +1,9 @@
 //! INSERT, UPDATE, DELETE and BATCH: prepared against the schema, then bound to updates of
 //! partitions.
+//!
+//! `Modify::updates` turns values into `rows::PartitionUpdate`: packed rows in one byte string, no
+//! tree. A statement that reads first, or has conditions, becomes a `BoundModify`. Either uses up
+//! its `Bind`, so that `uuid()` and `now()` are evaluated once.
 
 mod attributes;
 mod batch;

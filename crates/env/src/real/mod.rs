@@ -1,4 +1,8 @@
 //! The make that runs: one pinned thread and one io_uring per shard.
+//!
+//! A shard that sleeps is woken by a message of io_uring (`Ring::wake_other`). The sender hands it
+//! over at its turn's end with its other operations. A kernel before 5.18 has none, and an eventfd
+//! does it.
 
 pub(crate) mod files;
 pub(crate) mod helper;

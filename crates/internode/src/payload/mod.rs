@@ -15,6 +15,12 @@
 //! | ECHO, other requests and answers | nothing |
 //!
 //! Gossip's are crate `gossip`'s.
+//!
+//! Rows are in the commit log's codec. The order of rows in an answer is checked before a merge
+//! sees them.
+//!
+//! `conformance/internode` prints what the classes of Cassandra 5.0.9 and 4.1.10 write. The tests
+//! hold it against ours, both ways.
 
 mod batch;
 mod counter;

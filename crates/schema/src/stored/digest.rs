@@ -1,5 +1,8 @@
 //! The schema's version: a digest over the live rows of `system_schema`
 //! (`SchemaKeyspace.calculateSchemaDigest`, `RowIterators.digest`; interop.md, section 3).
+//!
+//! Nodes of different releases may say different versions of one schema: a digest is of a
+//! `Release`.
 
 use std::cmp::Ordering;
 

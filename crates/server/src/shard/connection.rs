@@ -1,4 +1,7 @@
 //! One connection, as its driver, its requests and the events hub share it.
+//!
+//! Answers gather in one buffer a connection, which is written when the turn ends. Metadata and
+//! cells of a result go into it at once.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::io;

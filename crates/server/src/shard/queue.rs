@@ -1,4 +1,17 @@
 //! Requests that wait for their turn while a shard has as much under way as it can do with.
+//!
+//! A shard is full while eight requests use up their slices, or 1,024 are under way. Then further
+//! requests of a connection that has some under way wait. Requests also wait:
+//!
+//! - behind a request that has just used up the connection's slice;
+//! - if their client has much to read.
+//!
+//! Each connection has one line, and the lines are served in turn. Requests in a line have been
+//! read and counted, so OPTIONS of a driver are still answered. Those of a client that has gone are
+//! dropped.
+//!
+//! A line that has stood for two seconds is no burst. In such a line a request that waits longer
+//! than `native_transport_queue_wait` is answered OVERLOADED.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

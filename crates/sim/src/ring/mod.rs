@@ -1,6 +1,16 @@
 //! Rings of whole nodes: clients everywhere, changes of the schema under way, and everything that
 //! can go wrong with processes, disks, clocks and the network. What was acknowledged at QUORUM is
 //! read at QUORUM, what was read once is not lost, and when it is quiet again all nodes agree.
+//!
+//! Rings have three to six nodes in one or two data centers. Each place that is written is a
+//! register with rising numbers (`register.rs`). QUORUM reads what QUORUM acknowledged, and what it
+//! has shown for longer than a log takes to be synced.
+//!
+//! Then it is quiet (`settle.rs`). All nodes know the same of each other and have one schema with
+//! all that was acknowledged. Hints have brought each replica what it missed, and no batch is torn.
+//!
+//! `cargo xtask campaign ring-seeds` runs them. `campaign ring-story SEED` says what happened in
+//! one.
 
 mod ask;
 mod client;

@@ -1,4 +1,6 @@
 //! A shard's cache of decompressed chunks and of pages of indexes.
+//!
+//! Chunks that are not likely to come again get a sixteenth of a full cache.
 
 use std::rc::Rc;
 

@@ -1,4 +1,7 @@
 //! A map that is bounded in bytes; what was not asked for of late goes to make room (CLOCK).
+//!
+//! A full map admits a key that it refused before, lately (`Clock::admits`). So what comes once
+//! does not throw out what comes again.
 
 use std::borrow::Borrow;
 use std::hash::Hash;

@@ -1,4 +1,14 @@
 //! What a shard keeps of what it has read, each kind within its own limit of bytes.
+//!
+//! The maps of a shard are bounded in bytes and evict by CLOCK.
+//!
+//! - `chunks`: decompressed chunks, and pages of indexes.
+//! - The places of keys, by SSTable and key, with the promoted index parsed (`crate::sstables`).
+//!   Tables with `caching = {'keys': 'ALL'}` have them.
+//! - `rows`: the first rows of partitions, merged, as `rows_per_partition` says.
+//! - `counters`: this node's part of counters.
+//!
+//! When the node ends, and as often as Cassandra, `saved` writes the names of what is kept.
 
 mod chunks;
 mod clock;

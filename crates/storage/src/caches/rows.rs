@@ -4,6 +4,9 @@
 //! A write to a partition drops what is kept of it, in the same step as it reaches the memtable.
 //! Whoever reads a partition to keep it leaves a mark before, and keeps nothing if the mark is gone
 //! when it has read: somebody wrote.
+//!
+//! TRUNCATE, ALTER, DROP and imports give the table another number. Nothing is kept under that one
+//! yet.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;

@@ -1,5 +1,8 @@
 //! Archiving segments, and restoring them to a point in time (`CommitLogArchiver`): what
 //! `commitlog_archiving.properties` says, and the task that runs the operator's command.
+//!
+//! `commitlog_archiving.properties` lies beside the yaml. `crate::restore` does the restoring,
+//! before a replay.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,4 +1,14 @@
 //! The commit log: one chain of segments per shard, in Cassandra's format.
+//!
+//! Ids of segments are unique in a node. A segment goes once every table in it is flushed, and once
+//! the operator's command has archived it.
+//!
+//! A start must tell damage from a torn end. Three things help it:
+//!
+//! - Marks between sections say what was synced (`format.rs`).
+//! - A header names earlier segments that were synced to their end: a torn one among them is
+//!   damage.
+//! - A list of each shard's segments shows which one is gone (`list.rs`).
 
 mod archive;
 mod cdc;

@@ -1,4 +1,7 @@
 //! Reading the log back after a stop.
+//!
+//! Each header names earlier segments that were synced to their end. A torn segment among them is
+//! damaged: a crash cannot have cut it off.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

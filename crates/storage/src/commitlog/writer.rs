@@ -7,6 +7,15 @@
 //! (decision 15), since after it nobody knows what the disk holds. Where the operator wants to go
 //! on (`commit_failure_policy: ignore`), that file is given up: what waited for it fails, later
 //! writes go to another segment, and the tables are flushed that it had.
+//!
+//! A section of up to 64 KiB goes to its file in place, as a rule before the turn's answers go out.
+//! The disk's queue takes a section that is longer, compressed, or behind a segment that is not
+//! synced yet. While it writes one, records gather for the next. Writes wait once half a segment of
+//! records is in no file.
+//!
+//! In periodic mode a write goes on with zeros to the end of the 64 KiB that it is the first to
+//! touch. The kernel then takes one large page for them. Files of simulated worlds have no pages,
+//! so it does not happen there.
 
 mod chain;
 mod sync;

@@ -4,6 +4,9 @@
 //!
 //! Only what stays elsewhere is a reason to drop something: the merge of all SSTables is the same
 //! before and after.
+//!
+//! A partition is merged in step with what other SSTables have of it, and loses what they delete.
+//! Those others stay as they are.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

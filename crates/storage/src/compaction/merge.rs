@@ -1,4 +1,9 @@
 //! The merge of a compaction: all partitions of its inputs, in order, without what may be purged.
+//!
+//! One pass over all inputs, by key. A small partition that one input alone has is copied as it is
+//! stored if its rows are plain. Rows are plain if nothing in them is deleted or expires and all
+//! cells have their row's timestamp. Only the sizes and the timestamp of each row are new
+//! (`rows/src/codec/plain.rs`).
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

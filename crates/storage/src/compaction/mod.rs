@@ -2,6 +2,12 @@
 //!
 //! A table's [`Strategy`] sees [`Candidate`]s in a [`View`] and answers with a [`Choice`]: all of
 //! that is pure. What the node does with it is in the other half: `schedule`, `task`, `merge`.
+//!
+//! The strategies are size-tiered, leveled, time-window and unified. They have state only where
+//! Cassandra's have. Compaction reads files of any format and writes `nb`.
+//!
+//! An SSTable in which all has expired goes whole, without a merge. If the log still has what was
+//! in it, it goes later: a replay would bring that back.
 
 mod choice;
 mod garbage;

@@ -1,4 +1,7 @@
 //! The SSTables that a flush or a compaction writes, one after the other, as one transaction.
+//!
+//! Outputs end by size, level or shard of the ring. Each output goes to the directory of its part
+//! of the ring (`Node::places_of`).
 
 use std::path::PathBuf;
 use std::sync::Arc;

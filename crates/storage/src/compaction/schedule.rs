@@ -1,6 +1,8 @@
 //! When compactions run: tables wait in a queue for one of `concurrent_compactors` slots, in which
 //! one task of the table's strategy is chosen and done. What the operator asks for waits for the
 //! same slots.
+//!
+//! All compactions together keep to `compaction_throughput`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

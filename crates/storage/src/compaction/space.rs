@@ -1,5 +1,8 @@
 //! Is there space for what a compaction writes?
 //! (`Directories.hasDiskSpaceForCompactionsAndStreams`)
+//!
+//! A compaction leaves the space that the operator reserves (`min_free_space_per_drive`). A task
+//! that does not fit does without its largest inputs.
 
 use std::rc::Rc;
 use std::sync::Arc;

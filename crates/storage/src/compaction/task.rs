@@ -1,5 +1,9 @@
 //! A task: its inputs become outputs, in one step that a crash cannot tear and no reader sees half
 //! of.
+//!
+//! Tombstones go after `gc_grace_seconds` if no other SSTable and no memtable can hold what they
+//! delete. Each shard checks its memtables again at the moment of the swap. If one has such a
+//! write, all shards take the old set back, and the task runs again without a purge.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -1,5 +1,11 @@
 //! A shard's memory for memtables: what they take, who waits for it, what is flushed for it, and
 //! what is kept in the rest.
+//!
+//! Beside a large flush, writes get the rest of the memory as the flush gets on. If they took it at
+//! once, all of them would wait for the flush's end.
+//!
+//! A share of the memory, `memtable_cleanup_threshold`, starts a flush of the largest memtable.
+//! Large memtables are freed bit by bit, so that the shard does not stall.
 
 use std::rc::Rc;
 use std::sync::Arc;

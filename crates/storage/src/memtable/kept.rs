@@ -1,6 +1,12 @@
 //! Memtables that were flushed and stay while there is memory for them: reads take them in place of
 //! the SSTables that they were written to. They go in pieces, each of a part of the ring, so that
 //! what is read is not all at once on disk.
+//!
+//! `memtable_keeps_flushed` turns this on. Kept memtables and those that writes fill share all but
+//! a 32nd of the memtables' memory. The oldest one goes first.
+//!
+//! A kept memtable goes whole when anything replaces one of its SSTables. What took that SSTable's
+//! place may be without tombstones that hide what the memtable has.
 
 use std::rc::Rc;
 

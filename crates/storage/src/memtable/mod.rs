@@ -1,4 +1,11 @@
 //! Memtables: what was written since the last flush, by shard and table.
+//!
+//! A partition keeps its rows packed: one alone, or sorted in chunks. A static row, range
+//! tombstones and a deletion of the partition stand beside them, where there are any. A read shares
+//! a row with the memtable and does not copy it.
+//!
+//! A memtable holds the records of one unbroken part of its shard's log. So the log's intervals
+//! of an SSTable say what a replay can leave out.
 
 mod cursor;
 mod kept;

@@ -5,6 +5,9 @@
 //! equal distances, and mostly ends a few places from there; it looks at a key only where its token
 //! is the one. Keys of one token are rare (of 64 bits), and stand beside each other in the order of
 //! their bytes.
+//!
+//! A run has at most 128 partitions. A flush goes over the partitions in their order, and so brings
+//! the rows of a whole run into the CPU's caches together.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

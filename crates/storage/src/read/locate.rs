@@ -1,4 +1,6 @@
 //! Where a key's partition is in an SSTable, by its index.
+//!
+//! A BIG table has a sampled index, a BTI table a trie of byte-comparable keys (`sstable::bti`).
 
 use std::cmp::Ordering;
 use std::rc::Rc;

@@ -1,4 +1,16 @@
 //! Reading: cursors over memtables and SSTables, merged.
+//!
+//! A chunk that is not in memory bypasses the page cache unless it was read lately
+//! (`crate::recent`). That is the cheaper way to the device where reads go all over a table that is
+//! larger than memory. The cache then keeps what comes again. If half of the page cache could hold
+//! all SSTables that are read, every chunk goes through it.
+//!
+//! A partition that lies in two chunks takes one read. The index is read by pages of 4 KiB through
+//! the page cache. What is there already is taken without the ring (`File::read_now`).
+//! `io_read_access_mode: standard` sends all of it through the page cache, as Cassandra does.
+//!
+//! A table may have files of several formats. The way to a key differs (`locate`, `key_walk`,
+//! `blocks`): a sampled index with promoted blocks, or tries over byte-comparable keys.
 
 mod blocks;
 mod collect;

@@ -1,4 +1,7 @@
 //! What becomes of the chunks of an SSTable's data that a reader asks for.
+//!
+//! A pass over a whole SSTable bypasses the page cache, unless `io_background_access_mode` is
+//! `standard`. It reads pieces of 256 KiB.
 
 use std::cell::RefCell;
 use std::io;

@@ -10,6 +10,8 @@
 //! A Cassandra believes the places that its key cache saved. As it would see it, what is saved here
 //! is as right as its own: `.metadata` goes first and comes last, and without it the other two are
 //! not read.
+//!
+//! The next start serves at once, and reads what the names stand for in the background.
 
 mod format;
 mod names;
