@@ -202,7 +202,7 @@ impl<'a> Outputs<'a> {
             // What the disk gives back is not ours to trust, even of what was written just now.
             if new.table.uncompressed_length() != *written {
                 let found = new.table.uncompressed_length();
-                let what = format!("{written} bytes of data were written, and {found} are there");
+                let what = format!("wrote {written} bytes of data, but the file has {found}");
                 return Err(StorageError::corrupt(new.path(&Component::Data), what));
             }
             new.epoch = epoch;

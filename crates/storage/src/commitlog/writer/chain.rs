@@ -17,7 +17,7 @@ use crate::commitlog::segment::Segment;
 /// How long after a segment could not be created it is tried again, where the log goes on.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// What fails where there is no segment after the one that is written.
-const CREATION: &str = "cannot create the segment after";
+const CREATION: &str = "cannot create the commit log segment after";
 
 /// A segment is being made, while this lives.
 struct Making<'a>(&'a CommitLog);
@@ -244,7 +244,7 @@ impl CommitLog {
     async fn takes_off_the_list(&self, ids: &[i64]) -> bool {
         let removed = self.list.remove(&self.env, ids).await;
         if let Err(error) = &removed {
-            self.fail_aside("cannot write the segment list beside", error);
+            self.fail_aside("cannot write the segment list in the directory of", error);
         }
         removed.is_ok()
     }

@@ -225,7 +225,7 @@ impl CommitLog {
                 continue;
             }
             if let Err(error) = self.list.synced(&self.env, &ends).await {
-                self.fail_aside("cannot write the segment list beside", &error);
+                self.fail_aside("cannot write the segment list in the directory of", &error);
             }
         }
     }
@@ -268,7 +268,9 @@ impl CommitLog {
             }
             if !state.given_up.is_empty() {
                 return Err(LogError::Failed(
-                    "earlier writes that the log lost are not in SSTables yet".into(),
+                    "it lost earlier writes, and the node has not flushed them to SSTables \
+                     yet"
+                    .into(),
                 ));
             }
             if state.synced == state.appended {
