@@ -114,7 +114,7 @@ fn compression_and_capture_of_the_log_are_read() {
     let plain = Config::from_yaml("commitlog_compression:\n").unwrap();
     assert_eq!((plain.commitlog_compression, plain.cdc), (None, None));
     let text = refusal("cdc_enabled: true\ncdc_raw_directory: x\ncommitlog_directory: x");
-    assert!(text.contains("another setting has the same directory"), "{text}");
+    assert!(text.contains("another setting has this directory too"), "{text}");
 }
 
 #[test]
