@@ -51,7 +51,10 @@ impl<'a> Reader<'a> {
         let n = self.i32()?;
         match usize::try_from(n) {
             Ok(n) if n.checked_mul(size).is_some_and(|all| all <= self.left()) => Ok(n),
-            _ => corrupt(self.component, format!("it has {n} entries in {} bytes", self.left())),
+            _ => corrupt(
+                self.component,
+                format!("its {n} entries do not fit in the {} bytes left", self.left()),
+            ),
         }
     }
 

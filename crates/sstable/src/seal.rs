@@ -111,7 +111,7 @@ impl Seal {
         let Some((summary, fields)) =
             sealed.len().checked_sub(length).and_then(|at| sealed.split_at_checked(at))
         else {
-            return corrupt(SUMMARY, format!("its seal has {length} bytes"));
+            return corrupt(SUMMARY, format!("its seal has the wrong size of {length} bytes"));
         };
         let mut reader = Reader::new(SUMMARY, fields);
         let (data_length, index_length) = (reader.u64()?, reader.u64()?);
@@ -125,7 +125,10 @@ impl Seal {
         else {
             return corrupt(
                 SUMMARY,
-                format!("it lists {} pages of an index of {index_length} bytes", pages.len()),
+                format!(
+                    "it lists {} pages, too few for an index of {index_length} bytes",
+                    pages.len()
+                ),
             );
         };
         let data = pages.split_off(wanted);

@@ -60,7 +60,9 @@ impl Summary {
         if min_interval == 0 || !(1..=FULL_SAMPLING).contains(&sampling_level) {
             return corrupt(
                 SUMMARY,
-                format!("it has interval {min_interval} and level {sampling_level}"),
+                format!(
+                    "its interval {min_interval} or sampling level {sampling_level} is invalid"
+                ),
             );
         }
         let base = count.checked_mul(4).filter(|base| *base <= size && size <= reader.left());
