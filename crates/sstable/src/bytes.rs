@@ -107,6 +107,6 @@ pub fn put_utf(out: &mut Vec<u8>, text: &str) -> Option<()> {
 /// Appends a length or a count as a Java `int`. What is counted in memory here never comes
 /// near its limit.
 pub fn put_int(out: &mut Vec<u8>, n: usize) {
-    let n = i32::try_from(n).expect("a component of a table counts fewer than 2^31 things");
+    let n = i32::try_from(n).expect("a count or length in a component is below 2^31");
     out.extend(n.to_be_bytes());
 }

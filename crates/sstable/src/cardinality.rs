@@ -91,7 +91,7 @@ impl Sketch {
             (_, theirs) => {
                 self.grow();
                 let Kind::Registers(mine) = &mut self.0 else {
-                    unreachable!("a sketch that grew has registers");
+                    unreachable!("a dense cardinality sketch has registers");
                 };
                 match theirs {
                     Kind::Sparse(codes) => codes.values().for_each(|code| {

@@ -155,7 +155,7 @@ impl Pages {
     /// More bytes of the index.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            assert!(self.filled < INDEX_PAGE_BYTES, "a page that is full has ended");
+            assert!(self.filled < INDEX_PAGE_BYTES, "a full page has ended");
             let (now, later) = bytes.split_at(bytes.len().min(INDEX_PAGE_BYTES - self.filled));
             self.hasher.update(now);
             self.filled += now.len();

@@ -352,7 +352,7 @@ impl Table {
                 }
                 if chunk.is_raw {
                     let raw = body.get(..chunk.uncompressed);
-                    let raw = raw.expect("the map has no chunk stored as it is, and too short");
+                    let raw = raw.expect("a chunk that is stored uncompressed has its full length");
                     return Ok(raw.to_vec());
                 }
                 let mut out = Vec::with_capacity(chunk.uncompressed);
