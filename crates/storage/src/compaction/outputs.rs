@@ -25,7 +25,7 @@ use crate::sstables::SSTable;
 use crate::transaction::{Place, Transaction, remove_descriptor};
 
 /// To return where there is no output would lose rows that are then taken for written.
-const STARTED: &str = "what is written is of a partition that was started";
+const STARTED: &str = "rows are written to a partition that was started";
 
 /// The operation that frees memory, in the name of its transaction.
 pub(crate) const FLUSH: &str = "flush";
@@ -114,7 +114,7 @@ impl<'a> Outputs<'a> {
             self.written += output.stored_length();
             self.lengths.push(output.uncompressed_length());
             let is_there = output.finish().await?;
-            assert!(is_there, "an output is created for a partition, and has it");
+            assert!(is_there, "an output has the partition that it was created for");
         }
         Ok(())
     }

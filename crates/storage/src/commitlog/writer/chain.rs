@@ -165,7 +165,7 @@ impl CommitLog {
             return Err(LogError::Failed("there is no new segment to write to".into()));
         };
         self.go_on_in(&mut state, spare);
-        assert!(state.active.id > floor, "what is appended from here on is in later segments");
+        assert!(state.active.id > floor, "later records go to later segments");
         Ok(())
     }
 
@@ -272,7 +272,7 @@ impl CommitLog {
 
     /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
     pub fn intervals(&self, from: Position, to: Position) -> Vec<(Position, Position)> {
-        assert!(from <= to, "a stretch of the log ends behind its begin: {from:?} to {to:?}");
+        assert!(from <= to, "a part of the log ends at or after its start: {from:?} to {to:?}");
         let state = self.state.borrow();
         let ids = state.ledger.ids_from(from.segment).filter(|id| *id <= to.segment);
         let interval = |segment| {

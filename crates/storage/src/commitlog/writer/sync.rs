@@ -234,8 +234,12 @@ impl CommitLog {
     fn synced(&self, upto: u64) -> Vec<Rc<SegmentData>> {
         let mut left = Vec::new();
         let mut state = self.state.borrow_mut();
-        assert!(upto <= state.written, "what is synced was written: {upto} of {}", state.written);
-        assert!(state.written <= state.appended, "what is written was appended");
+        assert!(
+            upto <= state.written,
+            "no more bytes are synced than were written: {upto} of {}",
+            state.written
+        );
+        assert!(state.written <= state.appended, "no more bytes are written than were appended");
         state.synced = upto.max(state.synced);
         while let Some((data, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
             state.whole.push(data.id);
