@@ -124,7 +124,8 @@ impl Membership {
         self.env.mark("schema.pulled");
         if let Err(why) = &merged {
             self.note(format!(
-                "cannot merge the schema of /{}, keeping this node's: {why}",
+                "cannot merge the schema of /{}; compare schema versions with nodetool \
+                 describecluster: {why}",
                 pull.node
             ));
         }

@@ -79,8 +79,8 @@ impl PeerServer {
                 if let Err(why) = merged {
                     let from = request.from;
                     self.peers.note(format!(
-                        "cannot merge a schema change from /{from}, keeping this node's schema: \
-                         {why}"
+                        "cannot merge a schema change from /{from}; compare schema versions with \
+                         nodetool describecluster: {why}"
                     ));
                 }
                 Ok(None)
