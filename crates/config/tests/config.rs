@@ -241,7 +241,7 @@ fn rules_between_keys_are_cassandras() {
         ("commitlog_sync: group", "set commitlog_sync_group_window too"),
         ("commitlog_sync: periodic", "set commitlog_sync_period too"),
         ("max_mutation_size: 20MiB", "at least twice"),
-        ("commitlog_directory: x\nhints_directory: x", "is the same"),
+        ("commitlog_directory: x\nhints_directory: x", "it is also hints_directory"),
         ("data_file_directories: [x]\nhints_directory: x", "data_file_directories"),
         ("listen_address: 0.0.0.0", "wildcard"),
         ("rpc_address: 0.0.0.0", "set broadcast_rpc_address"),
