@@ -93,10 +93,15 @@ impl Node {
                 }
             };
             let (action, policy) = match node.config().commit_failure_policy {
-                CommitFailurePolicy::Ignore => (Action::Say, "ignore"),
-                CommitFailurePolicy::StopCommit => (Action::Say, "stop_commit"),
-                CommitFailurePolicy::Stop => (Action::StopClients, "stop"),
-                CommitFailurePolicy::Die => (Action::End, "die"),
+                CommitFailurePolicy::Ignore => (Action::Say, "ignore: going on"),
+                CommitFailurePolicy::StopCommit => {
+                    (Action::Say, "stop_commit: accepting no writes until a restart")
+                }
+                CommitFailurePolicy::Stop => (
+                    Action::StopClients,
+                    "stop: accepting no writes until a restart, stopping transports",
+                ),
+                CommitFailurePolicy::Die => (Action::End, "die: stopping the node"),
             };
             let what = format!(
                 "Failed to persist commits to disk: {what}. Commit disk failure policy is {policy}"

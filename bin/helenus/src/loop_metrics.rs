@@ -17,7 +17,7 @@ const COUNTS: &[(&str, &str, &str, fn(&Stats) -> u64)] = &[
     ("EventLoop", "RingSubmissions", "Entries submitted to io_uring.", |s| s.ring_submissions),
     ("EventLoop", "WakesSent", "Wake-ups sent to sleeping shards.", |s| s.wakes_sent),
     ("EventLoop", "WakesForeign", "Wake-ups of tasks from other threads.", |s| s.wakes_foreign),
-    ("EventLoop", "HelperJobs", "Jobs given to helper threads.", |s| s.helper_jobs),
+    ("EventLoop", "HelperJobs", "Jobs sent to helper threads.", |s| s.helper_jobs),
     ("Mesh", "Sent", "Messages sent between shards.", |s| s.mesh_sent),
     ("Mesh", "Received", "Messages received from shards.", |s| s.mesh_received),
     ("Mesh", "Spilled", "Messages that found the queue to their shard full.", |s| s.mesh_spilled),
@@ -76,7 +76,7 @@ impl Node {
         registry.probe(
             Name::new("Mesh", "Unsent"),
             Unit::Count,
-            "Messages in outboxes.",
+            "Messages that wait to be sent to other shards.",
             move || gauge(unsent.unsent()),
         );
         for class in Class::ALL {
@@ -93,7 +93,12 @@ impl Node {
             registry.count_probe(name(of), *unit, help, probe);
         }
         let longest = reader(&self.observed, move |s| s.class(class).longest_ns / NANOS);
-        registry.peak_probe(name("LongestPoll"), Unit::Micros, "The longest poll.", longest);
+        registry.peak_probe(
+            name("LongestPoll"),
+            Unit::Micros,
+            "The longest poll of a task.",
+            longest,
+        );
         for kind in IoKind::ALL {
             let name = |name| Name::new("Disk", name).path(class.name()).scope(kind.name());
             for (of, unit, help, value) in DISK {
@@ -102,7 +107,7 @@ impl Node {
                 registry.count_probe(name(of), *unit, help, probe);
             }
             let longest = reader(&self.observed, move |s| s.io(class, kind).longest_ns / NANOS);
-            let help = "The longest from submission to completion.";
+            let help = "The longest time from submission to completion.";
             registry.peak_probe(name("Longest"), Unit::Micros, help, longest);
         }
     }

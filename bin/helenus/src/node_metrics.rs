@@ -84,7 +84,7 @@ fn register_clock(node: &Node) {
         "How far the clock is behind the node's last timestamp.",
         move || micros(behind.clock_behind()),
     );
-    registry.probe(Name::new("Node", "Uptime"), Unit::Micros, "Since the start.", move || {
+    registry.probe(Name::new("Node", "Uptime"), Unit::Micros, "Time since the start.", move || {
         micros(env.now().since(started))
     });
     registry.probe(
@@ -137,7 +137,7 @@ fn register_caches(registry: &Registry, engine: &Rc<Engine>) {
         };
         show("Entries", Unit::Count, "Entries.", |stats| stats.entries);
         show("Size", Unit::Bytes, "Bytes of the entries.", |stats| stats.bytes);
-        show("Capacity", Unit::Bytes, "Limit of bytes.", |stats| stats.capacity);
+        show("Capacity", Unit::Bytes, "Limit of the entries' bytes.", |stats| stats.capacity);
     }
     let open = Rc::clone(engine);
     registry.probe(

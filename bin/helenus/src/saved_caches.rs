@@ -118,7 +118,7 @@ impl Node {
             Err(error) => self.say(
                 "WARN",
                 format!(
-                    "cannot save {name}, the next start begins with an older or empty one: {error}"
+                    "cannot save {name}, so the next start loads an older one or none: {error}"
                 ),
             ),
         }

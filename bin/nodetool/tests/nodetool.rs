@@ -83,7 +83,7 @@ fn a_node_of_another_build_is_told_of() {
     let asked = node(&dir.join("data"), answer);
     let (code, out, err) = said(&nodetool(&dir, &["info"]));
     assert_eq!((code, out.as_str()), (2, ""));
-    let wanted = "error: cannot read the node's answer: this build does not know it: unknown variant `weather`";
+    let wanted = "error: cannot read the node's answer: this nodetool does not know it: unknown variant `weather`";
     assert!(err.starts_with(wanted), "{err}");
     asked.join().unwrap();
     std::fs::remove_dir_all(dir).unwrap();

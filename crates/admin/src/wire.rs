@@ -27,7 +27,7 @@ pub enum WireError {
     #[error("it is not {0}")]
     Malformed(&'static str),
     /// Not an outcome of this version.
-    #[error("this build does not know it: {0}")]
+    #[error("this nodetool does not know it: {0}")]
     Outcome(String),
     /// More than a limit allows.
     #[error("it has more than {0} {1}")]
@@ -135,7 +135,7 @@ mod tests {
     fn an_outcome_of_another_build_is_refused_in_words() {
         let said = |line: &str| decode_outcome(line.as_bytes()).unwrap_err().to_string();
         let unknown = said("{\"shown\":{\"weather\":7},\"refusal\":null}");
-        assert!(unknown.starts_with("this build does not know it: unknown variant `weather`"));
+        assert!(unknown.starts_with("this nodetool does not know it: unknown variant `weather`"));
         let other = said("{\"shown\":{\"release\":{\"version\":\"5\"}},\"refusal\":null}");
         assert!(other.contains("missing field `git_sha`"), "{other}");
     }

@@ -108,11 +108,14 @@ impl Counters {
                 None => writes = Some(Mutation::new(update)),
                 Some(writes) => {
                     let is_added = writes.push(update).is_ok();
-                    assert!(is_added, "what is counted is of the keys and tables that it was of");
+                    assert!(
+                        is_added,
+                        "a counted update has the key and table of the update that it counts"
+                    );
                 }
             }
         }
-        let writes = writes.expect("a mutation is of one update at least");
+        let writes = writes.expect("a mutation has at least one update");
         trace_append(&self.shard.engine, durable, &trace);
         let ticket = self.shard.engine.apply_counted(&writes, durable, &counted).await?;
         trace_added(&self.shard.engine, &writes, &trace);

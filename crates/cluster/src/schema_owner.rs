@@ -375,7 +375,7 @@ impl SchemaOwner {
     /// Has this called after each change of the schema, on the first shard, where the node owns its
     /// schema.
     pub fn watch(&self, watcher: impl Fn(News) + 'static) {
-        assert!(self.owned.get().is_some(), "the schema is watched where it is owned");
+        assert!(self.owned.get().is_some(), "only the shard that owns the schema watches it");
         self.watchers.borrow_mut().push(Rc::new(watcher));
     }
 

@@ -69,7 +69,7 @@ impl ShardContext {
             unread_parts: registry.counter(
                 Name::new("Batch", "UnreadableParts"),
                 Unit::Count,
-                "Parts of kept batches that are damaged: not replayed, and lost.",
+                "Damaged parts of batches in system.batches: not replayed, and lost.",
             ),
             env,
             engine: Rc::clone(engine),

@@ -141,22 +141,26 @@ fn check_directories(get: &Get<'_>, config: &Config) -> Result<()> {
     ];
     for (i, (name, path)) in single.iter().enumerate() {
         if config.data_file_directories.iter().any(|d| d == path) {
-            return get.refuse(name, "data_file_directories has the same directory");
+            return get
+                .refuse(name, "it is also in data_file_directories; set a directory of its own");
         }
         if let Some((other, _)) = single.iter().skip(i + 1).find(|(_, p)| p == path) {
-            return get.refuse(name, format!("{other} is the same directory"));
+            return get.refuse(name, format!("it is also {other}; set a directory of its own"));
         }
     }
     if let Some(cdc) = &config.cdc {
         let data = config.data_file_directories.iter().map(PathBuf::as_path);
         if data.chain(single.map(|(_, path)| path)).any(|other| other == cdc.directory) {
-            return get.refuse("cdc_raw_directory", "another setting has the same directory");
+            return get.refuse(
+                "cdc_raw_directory",
+                "another setting has this directory too; set a directory of its own",
+            );
         }
     }
     let mut data = config.data_file_directories.clone();
     data.sort();
     if data.windows(2).any(|pair| matches!(pair, [a, b] if a == b)) {
-        return get.refuse("data_file_directories", "it has a directory twice");
+        return get.refuse("data_file_directories", "it has the same directory twice");
     }
     Ok(())
 }

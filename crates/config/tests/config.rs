@@ -114,7 +114,7 @@ fn compression_and_capture_of_the_log_are_read() {
     let plain = Config::from_yaml("commitlog_compression:\n").unwrap();
     assert_eq!((plain.commitlog_compression, plain.cdc), (None, None));
     let text = refusal("cdc_enabled: true\ncdc_raw_directory: x\ncommitlog_directory: x");
-    assert!(text.contains("another setting has the same directory"), "{text}");
+    assert!(text.contains("another setting has this directory too"), "{text}");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn rules_between_keys_are_cassandras() {
         ("commitlog_sync: group", "set commitlog_sync_group_window too"),
         ("commitlog_sync: periodic", "set commitlog_sync_period too"),
         ("max_mutation_size: 20MiB", "at least twice"),
-        ("commitlog_directory: x\nhints_directory: x", "is the same"),
+        ("commitlog_directory: x\nhints_directory: x", "it is also hints_directory"),
         ("data_file_directories: [x]\nhints_directory: x", "data_file_directories"),
         ("listen_address: 0.0.0.0", "wildcard"),
         ("rpc_address: 0.0.0.0", "set broadcast_rpc_address"),

@@ -205,7 +205,7 @@ impl Hints {
         if named.version != VERSION {
             (self.tell)(&format!(
                 "ignored hints file {path:?}, left it there: this release reads only version \
-                 {VERSION}"
+                 {VERSION}; the Cassandra that wrote it can deliver its hints"
             ));
             return Ok(None);
         }
@@ -221,7 +221,8 @@ impl Hints {
             }
             Ok(_) => {
                 (self.tell)(&format!(
-                    "ignored hints file {path:?}, left it there: its header belongs to another file"
+                    "ignored hints file {path:?}, left it there: its header belongs to another \
+                     file; its hints are not delivered"
                 ));
                 return Ok(None);
             }
@@ -235,7 +236,10 @@ impl Hints {
                 return Ok(None);
             }
             Err(error) => {
-                (self.tell)(&format!("ignored hints file {path:?}, left it there: {error}"));
+                (self.tell)(&format!(
+                    "ignored hints file {path:?}, left it there, its hints are not delivered: \
+                     {error}"
+                ));
                 return Ok(None);
             }
         };

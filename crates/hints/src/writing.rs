@@ -237,7 +237,10 @@ impl Hints {
     /// What a host's hints wait for, or all, does not come.
     fn fail(&self, state: &mut State, host: Option<Uuid>, upto: u64, error: &io::Error) {
         let why = error.to_string();
-        (self.tell)(&format!("cannot write hints, did not acknowledge them: {why}"));
+        (self.tell)(&format!(
+            "cannot write hints, did not acknowledge them; check the disk of hints_directory: \
+             {why}"
+        ));
         let error = HintError::Failed(why.into());
         let waiters = std::mem::take(&mut state.waiters);
         for waiter in waiters {
@@ -260,7 +263,8 @@ impl Hints {
             Err(error) => Err(error),
         };
         if let Err(error) = written {
-            (self.tell)(&format!("cannot write the checksum file of a hints file: {error}"));
+            let path = writer.data.path();
+            (self.tell)(&format!("cannot write the checksum file of hints file {path:?}: {error}"));
         }
     }
 

@@ -42,7 +42,7 @@ impl Tally {
                 "ErrorMessages",
                 "Messages rejected as malformed or not supported.",
             ),
-            refused: number("RefusedConnections", "Connections refused."),
+            refused: number("RefusedConnections", "Connections of other nodes refused."),
             paused: number(
                 "ThrottledCount",
                 "Pauses of reading because the budget for received messages was used up.",

@@ -73,10 +73,11 @@ fn context(shards: &[Shard]) -> Vec<u8> {
     // of its header as shards.
     let nameable = shards.iter().enumerate().take(NAMED_MAX);
     let named = nameable.filter(|(_, shard)| shard.origin != Origin::Remote);
-    let count = i16::try_from(named.clone().count()).expect("no more are named than can be");
+    let count = i16::try_from(named.clone().count())
+        .expect("a counter context names no more shards than its limit");
     let mut out = count.to_be_bytes().to_vec();
     for (at, shard) in named {
-        let at = u16::try_from(at).expect("a shard that is named has an index of 15 bits");
+        let at = u16::try_from(at).expect("the index of a named shard has 15 bits");
         let global = if shard.origin == Origin::Global { 0x8000 } else { 0 };
         out.extend((at | global).to_be_bytes());
     }

@@ -21,7 +21,7 @@ pub fn diff_rows<'a>(
 ) -> Option<RowRef<'a>> {
     let is_static = merged.is_static();
     let is_one_row = version.is_none_or(|version| version.is_static() == is_static);
-    assert!(is_one_row, "a row differs from versions of itself: static ones or others");
+    assert!(is_one_row, "the versions of a row are all static, or none is");
     let has = version.map(Head::of).unwrap_or(Head::EMPTY);
     let mut head = Head::of(merged);
     head.liveness = head.liveness.filter(|liveness| has.liveness != Some(*liveness));

@@ -115,7 +115,10 @@ impl Layout {
         counter: bool,
     ) -> Self {
         let most = statics.len().max(regulars.len());
-        assert!(most <= Self::MAX_COLUMNS, "a cell can name each column by its index: {most}");
+        assert!(
+            most <= Self::MAX_COLUMNS,
+            "each column has an index that a cell can name: {most} columns"
+        );
         for columns in [&mut statics, &mut regulars] {
             columns.sort_by(|a, b| a.place().cmp(&b.place()));
         }

@@ -119,7 +119,7 @@ impl UnfilteredMerger {
                 for source in &self.consumed {
                     if let Some(Unfiltered::Marker(marker)) = heads.head(*source) {
                         let open = self.open.get_mut(*source);
-                        let open = open.expect("a stream that is used up is one of the merger's");
+                        let open = open.expect("a merger reads only from its streams");
                         *open = marker.opens(self.reversed).unwrap_or(Deletion::LIVE);
                     }
                 }

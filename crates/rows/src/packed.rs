@@ -11,7 +11,10 @@ pub(crate) const NULL: u32 = u32::MAX;
 #[cold]
 #[inline(never)]
 fn ends_early(bytes: &[u8], at: usize, len: usize) -> ! {
-    panic!("packed bytes hold all that their flags and lengths say: {at}+{len} of {}", bytes.len())
+    panic!(
+        "packed bytes are as long as their flags and lengths state: {at}+{len} of {}",
+        bytes.len()
+    )
 }
 
 macro_rules! reader {

@@ -368,7 +368,7 @@ impl Mutation {
     }
 
     fn first(&self) -> &PartitionUpdate {
-        self.updates.first().expect("a mutation is of one update at least")
+        self.updates.first().expect("a mutation has at least one update")
     }
 
     /// The updates, at least one.

@@ -53,7 +53,7 @@ impl PartitionUpdate {
         }
         let stamped = out.finish(scratch);
         let is_in_time = stamped.max_timestamp() <= timestamp;
-        assert!(is_in_time, "nothing of an update is later than the time it is brought to");
+        assert!(is_in_time, "no timestamp of an update is later than its new timestamp");
         stamped
     }
 }

@@ -19,7 +19,7 @@ pub fn without_shadowed<'a>(
     out: &'a mut RowBuilder,
 ) -> Option<RowRef<'a>> {
     let is_static = row.is_static();
-    assert!(version.is_static() == is_static, "a row is shadowed by versions of itself");
+    assert!(version.is_static() == is_static, "the versions of a row are all static, or none is");
     out.start_like(row);
     out.set_head(Head {
         liveness: row.liveness(),

@@ -51,7 +51,10 @@ impl<'a> Reader<'a> {
         let n = self.i32()?;
         match usize::try_from(n) {
             Ok(n) if n.checked_mul(size).is_some_and(|all| all <= self.left()) => Ok(n),
-            _ => corrupt(self.component, format!("it has {n} entries in {} bytes", self.left())),
+            _ => corrupt(
+                self.component,
+                format!("its {n} entries do not fit in the {} bytes left", self.left()),
+            ),
         }
     }
 
@@ -104,6 +107,6 @@ pub fn put_utf(out: &mut Vec<u8>, text: &str) -> Option<()> {
 /// Appends a length or a count as a Java `int`. What is counted in memory here never comes
 /// near its limit.
 pub fn put_int(out: &mut Vec<u8>, n: usize) {
-    let n = i32::try_from(n).expect("a component of a table counts fewer than 2^31 things");
+    let n = i32::try_from(n).expect("a count or length in a component is below 2^31");
     out.extend(n.to_be_bytes());
 }

@@ -91,7 +91,7 @@ impl Sketch {
             (_, theirs) => {
                 self.grow();
                 let Kind::Registers(mine) = &mut self.0 else {
-                    unreachable!("a sketch that grew has registers");
+                    unreachable!("a dense cardinality sketch has registers");
                 };
                 match theirs {
                     Kind::Sparse(codes) => codes.values().for_each(|code| {
@@ -201,7 +201,7 @@ fn read_codes(reader: &mut Reader<'_>) -> Result<std::collections::BTreeMap<u32,
 fn read_registers(reader: &mut Reader<'_>) -> Result<Vec<u8>> {
     let size = varint(reader)? as usize;
     if size != WORDS * 4 {
-        return corrupt(SKETCH, format!("its registers have {size} bytes"));
+        return corrupt(SKETCH, format!("its registers have the wrong size of {size} bytes"));
     }
     let mut registers = Vec::with_capacity(WORDS * PER_WORD);
     for _ in 0..WORDS {
@@ -264,7 +264,7 @@ fn varint(reader: &mut Reader<'_>) -> Result<u32> {
             return Ok(value);
         }
     }
-    corrupt(SKETCH, "it has a number of more than 5 bytes")
+    corrupt(SKETCH, "a number in it has more than 5 bytes")
 }
 
 fn put_varint(out: &mut Vec<u8>, mut value: u32) {

@@ -50,7 +50,7 @@ impl ChunkChecksums {
         let mut reader = Reader::new(CRC, bytes);
         let chunk_size = reader.u32()?;
         if !(1..=MAX_CHUNK).contains(&chunk_size) {
-            return corrupt(CRC, format!("it has chunks of {chunk_size} bytes"));
+            return corrupt(CRC, format!("its chunk size of {chunk_size} bytes is invalid"));
         }
         let mut checksums = Vec::with_capacity(reader.left() / 4);
         while reader.left() > 0 {

@@ -66,7 +66,7 @@ impl CompressionInfo {
         }
         let chunk_length = reader.u32()?;
         if !chunk_length.is_power_of_two() || chunk_length > MAX_CHUNK_LENGTH {
-            return corrupt(INFO, format!("it has chunks of {chunk_length} bytes"));
+            return corrupt(INFO, format!("its chunk length of {chunk_length} bytes is invalid"));
         }
         let max_compressed_length = match version.has_max_compressed_length() {
             true => reader.u32()?,
@@ -149,7 +149,10 @@ impl CompressionInfo {
         let stored = end.checked_sub(offset).and_then(|n| n.checked_sub(CHECKSUM));
         let stored = stored.and_then(|n| u32::try_from(n).ok());
         let Some(stored) = stored.filter(|n| *n <= self.longest_stored()) else {
-            return corrupt(INFO, format!("chunk {index} reaches from {offset} to {end}"));
+            return corrupt(
+                INFO,
+                format!("its chunk {index} has the invalid bounds {offset} and {end}"),
+            );
         };
         let start = index as u64 * u64::from(self.chunk_length);
         let rest = self.uncompressed_length.saturating_sub(start).min(self.chunk_length.into());

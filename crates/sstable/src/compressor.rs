@@ -152,9 +152,9 @@ impl Codec {
         };
         let from = out.len();
         out.resize(from + space, 0);
-        let room = out.get_mut(from..).expect("the room for a chunk was made just now");
+        let room = out.get_mut(from..).expect("the buffer for a chunk was just enlarged");
         let written = self.fill(chunk, room);
-        assert!(written.is_none_or(|n| n <= space), "a compressed chunk fits the room made for it");
+        assert!(written.is_none_or(|n| n <= space), "a compressed chunk fits its buffer");
         match written {
             Some(n) => {
                 out.truncate(from + n);

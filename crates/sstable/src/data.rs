@@ -12,7 +12,7 @@ use crate::table::{Table, format};
 const NAME: &str = "Data.db";
 
 /// What a decoder used is some of what it was given.
-const WITHIN: &str = "a cursor stands within the bytes that it was fed";
+const WITHIN: &str = "a cursor is within the bytes that it received";
 
 /// The start of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]

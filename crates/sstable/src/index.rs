@@ -72,7 +72,7 @@ impl BlockWriter {
             return Ok(());
         }
         let offset = u32::try_from(self.bytes.len());
-        self.offsets.push(offset.expect("a promoted index of less than 2 GiB has such offsets"));
+        self.offsets.push(offset.expect("the offsets of a promoted index are below 2 GiB"));
         let out = &mut self.bytes;
         write_prefix(layout, block.first.as_ref(), out)?;
         write_prefix(layout, block.last.as_ref(), out)?;
@@ -105,9 +105,7 @@ impl BlockWriter {
         deletion: Deletion,
         out: &mut Vec<u8>,
     ) {
-        out.put_u16(
-            u16::try_from(key.len()).expect("the key was written to Data.db with its length"),
-        );
+        out.put_u16(u16::try_from(key.len()).expect("a partition key is shorter than 64 KiB"));
         out.put(key);
         out.put_uvint(position);
         if self.offsets.len() < 2 {
@@ -116,7 +114,7 @@ impl BlockWriter {
         let mut head = Vec::with_capacity(32);
         self.write_head(header_length, deletion, &mut head);
         let ascend = self.offsets.is_sorted_by(|a, b| a < b);
-        assert!(ascend, "the blocks of a promoted index lie one behind the other");
+        assert!(ascend, "the blocks of a promoted index follow each other");
         out.put_uvint((head.len() + self.bytes.len() + 4 * self.offsets.len()) as u64);
         out.put(&head);
         out.put(&self.bytes);

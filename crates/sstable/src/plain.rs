@@ -53,7 +53,7 @@ impl PlainPartition {
         let mut from = 0;
         self.rows.iter().map(move |(row, end)| {
             let place = self.places.get(std::mem::replace(&mut from, *end)..*end);
-            let place = place.expect("the clusterings of the rows lie one behind the other");
+            let place = place.expect("the clusterings of the rows are stored without gaps");
             (ClusteringRef::from_packed(place), row)
         })
     }

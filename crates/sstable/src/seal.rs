@@ -111,7 +111,7 @@ impl Seal {
         let Some((summary, fields)) =
             sealed.len().checked_sub(length).and_then(|at| sealed.split_at_checked(at))
         else {
-            return corrupt(SUMMARY, format!("its seal has {length} bytes"));
+            return corrupt(SUMMARY, format!("its seal has the wrong size of {length} bytes"));
         };
         let mut reader = Reader::new(SUMMARY, fields);
         let (data_length, index_length) = (reader.u64()?, reader.u64()?);
@@ -125,7 +125,10 @@ impl Seal {
         else {
             return corrupt(
                 SUMMARY,
-                format!("it lists {} pages of an index of {index_length} bytes", pages.len()),
+                format!(
+                    "it lists {} pages, too few for an index of {index_length} bytes",
+                    pages.len()
+                ),
             );
         };
         let data = pages.split_off(wanted);
@@ -152,7 +155,7 @@ impl Pages {
     /// More bytes of the index.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            assert!(self.filled < INDEX_PAGE_BYTES, "a page that is full has ended");
+            assert!(self.filled < INDEX_PAGE_BYTES, "a full page has ended");
             let (now, later) = bytes.split_at(bytes.len().min(INDEX_PAGE_BYTES - self.filled));
             self.hasher.update(now);
             self.filled += now.len();

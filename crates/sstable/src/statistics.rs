@@ -251,7 +251,7 @@ impl Statistics {
     pub fn encode(&self) -> Vec<u8> {
         let mut validation = Vec::new();
         let name = put_utf(&mut validation, &self.partitioner);
-        name.expect("the name of the partitioner that there is has few bytes");
+        name.expect("the name of the partitioner is shorter than 64 KiB");
         validation.extend(self.filter_chance.to_be_bytes());
         let mut compaction = Vec::new();
         put_int(&mut compaction, self.cardinality.len());

@@ -60,7 +60,9 @@ impl Summary {
         if min_interval == 0 || !(1..=FULL_SAMPLING).contains(&sampling_level) {
             return corrupt(
                 SUMMARY,
-                format!("it has interval {min_interval} and level {sampling_level}"),
+                format!(
+                    "its interval {min_interval} or sampling level {sampling_level} is invalid"
+                ),
             );
         }
         let base = count.checked_mul(4).filter(|base| *base <= size && size <= reader.left());
@@ -218,7 +220,7 @@ impl Builder {
     /// entries are not sampled any more, as Cassandra's are not.
     pub fn add(&mut self, key: &[u8], position: u64) {
         let before = self.position.replace(position);
-        assert!(before < Some(position), "entries of Index.db lie one behind the other");
+        assert!(before < Some(position), "entries of Index.db follow each other");
         if self.keys.is_multiple_of(u64::from(self.interval)) {
             let size = self.entries.len() + key.len() + POSITION + 4 * (self.starts.len() + 1);
             if i32::try_from(size).is_ok() {

@@ -311,7 +311,10 @@ impl Table {
                 let start = position - position % size;
                 let Some(left) = self.data_length.checked_sub(start).filter(|left| *left > 0)
                 else {
-                    return corrupt("Data.db", format!("it has nothing at {position}"));
+                    return corrupt(
+                        "Data.db",
+                        format!("it ends before byte {position}, which the index points to"),
+                    );
                 };
                 let length = left.min(size) as usize;
                 let index = (start / size) as usize;
@@ -342,14 +345,14 @@ impl Table {
                 let sealed = self.seal.as_ref().and_then(|seal| seal.data.get(chunk.index));
                 if sealed.is_some_and(|sealed| *sealed != u32::from_be_bytes(*crc)) {
                     let what = format!(
-                        "chunk {} is whole, and is not the one that was written",
+                        "chunk {} is not the one that was written, though its checksum is right",
                         chunk.index
                     );
                     return corrupt("Data.db", what);
                 }
                 if chunk.is_raw {
                     let raw = body.get(..chunk.uncompressed);
-                    let raw = raw.expect("the map has no chunk stored as it is, and too short");
+                    let raw = raw.expect("a chunk that is stored uncompressed has its full length");
                     return Ok(raw.to_vec());
                 }
                 let mut out = Vec::with_capacity(chunk.uncompressed);

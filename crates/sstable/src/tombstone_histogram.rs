@@ -127,7 +127,7 @@ impl Builder {
     /// The histogram of what was counted.
     pub fn finish(mut self) -> TombstoneHistogram {
         self.merge_spool();
-        assert!(self.bins.len() <= self.max_bins, "no more bins remain than there may be");
+        assert!(self.bins.len() <= self.max_bins, "a histogram has no more bins than its limit");
         TombstoneHistogram { bins: self.bins.into_iter().collect() }
     }
 
@@ -151,7 +151,7 @@ impl Builder {
         let pairs = self.bins.iter().zip(self.bins.iter().skip(1));
         let nearest = pairs.min_by_key(|((a, _), (b, _))| *b - *a);
         let nearest = nearest.map(|((a, n), (b, m))| ((*a, *n), (*b, *m)));
-        let ((a, n), (b, m)) = nearest.expect("of more bins than there may be, two are nearest");
+        let ((a, n), (b, m)) = nearest.expect("a histogram above its limit has at least two bins");
         self.bins.remove(&a);
         self.bins.remove(&b);
         let (wide_n, wide_m) = (i128::from(n), i128::from(m));

@@ -261,7 +261,7 @@ impl Writer {
             block @ None => *block = Some((at, place.to_owned(), place.to_owned())),
         }
         let end = self.data.position() - partition.start;
-        assert!(end > at, "a row or marker takes bytes");
+        assert!(end > at, "a row or marker has at least one byte");
         let full = |block: &(u64, Bound, Bound)| end - block.0 >= self.options.column_index_bytes;
         if partition.block.as_ref().is_some_and(full) {
             close_block(&self.options.layout, partition, end, &mut self.blocks)?;
@@ -292,7 +292,7 @@ impl Writer {
             &mut self.index,
         );
         self.index_length += (self.index.len() - before) as u64;
-        let entry = self.index.get(before..).expect("an entry is behind those before it");
+        let entry = self.index.get(before..).expect("an index entry follows those before it");
         assert!(!entry.is_empty(), "each partition has an entry in the index");
         self.index_pages.update(entry);
         self.collector.end_partition(length);
@@ -339,12 +339,12 @@ impl Writer {
     /// # Errors
     /// If a chunk cannot be compressed or a component not be encoded.
     pub fn finish(&mut self) -> Result<Option<Vec<Small>>, WriteError> {
-        assert!(self.partition.is_none(), "all partitions of a table ended before it does");
+        assert!(self.partition.is_none(), "all partitions of an SSTable ended before it ends");
         self.data.seal_chunks(true)?;
         self.check_data();
         let builder = std::mem::replace(&mut self.summary, summary::Builder::new(1));
         let Some(summary) = builder.finish() else {
-            assert!(self.partitions == 0, "a table of partitions has a summary of their keys");
+            assert!(self.partitions == 0, "an SSTable with partitions has a summary of their keys");
             return Ok(None);
         };
         let order = (Token::of(&summary.first), &summary.first);
@@ -461,7 +461,7 @@ fn close_block(
         return Err(WriteError::Order(partition.start));
     }
     assert_eq!(offset, partition.blocks_end, "a block begins where the one before ends");
-    assert!(end > offset, "a block takes bytes");
+    assert!(end > offset, "a block has at least one byte");
     partition.blocks_end = end;
     let open = Some(partition.open).filter(|open| !open.is_live());
     let block = Block { first, last, offset, width: end - offset, open };
@@ -562,7 +562,7 @@ impl DataFile {
                     let most = (info.max_compressed_length as usize).max(chunk.len());
                     assert!(
                         stored > 0 && stored <= most,
-                        "a chunk is stored in no more than it may"
+                        "a stored chunk has no more bytes than its limit"
                     );
                     let crc = crc32fast::hash(&self.ready[before..]);
                     self.ready.extend(crc.to_be_bytes());
@@ -575,7 +575,10 @@ impl DataFile {
         }
         self.sealed += at as u64;
         self.raw.drain(..at);
-        assert!(self.raw.len() < self.chunk_bytes, "what is not in chunks does not fill one");
+        assert!(
+            self.raw.len() < self.chunk_bytes,
+            "the bytes that are not in chunks are fewer than a chunk"
+        );
         Ok(())
     }
 }

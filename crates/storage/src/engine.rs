@@ -338,7 +338,7 @@ impl Engine {
             "a shard writes to the partitions that it owns"
         );
         let is_of_each = counted.is_empty() || counted.len() == mutation.updates().len();
-        assert!(is_of_each, "what was counted is told of each update, or of none");
+        assert!(is_of_each, "either each update of a mutation has a count, or none has");
         self.wait_for_memory().await?;
         let ticket = match self.log.get().filter(|_| durable) {
             Some(log) => {
@@ -606,7 +606,10 @@ impl Engine {
         let mut intervals = Vec::new();
         for memtable in &memtables {
             let (from, to) = memtable.log_bounds();
-            assert!(from <= to, "a memtable holds a stretch of the log: {from:?} to {to:?}");
+            assert!(
+                from <= to,
+                "a memtable's part of the log ends at or after its start: {from:?} to {to:?}"
+            );
             if let Some(log) = self.log.get().filter(|_| from < to) {
                 intervals.extend(log.intervals(from, to));
             }

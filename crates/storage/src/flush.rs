@@ -112,7 +112,7 @@ impl Node {
         intervals.extend(self.replayed_intervals(table));
         intervals.sort();
         let are_stretches = intervals.iter().all(|(from, to)| from <= to);
-        assert!(are_stretches, "an SSTable has stretches of the log, none of which ends early");
+        assert!(are_stretches, "an SSTable's parts of the log end at or after their starts");
         let memtables: Vec<Arc<Memtable>> =
             shares.into_iter().flat_map(|share| share.memtables).collect();
         let mut options = writer_options(engine, table);

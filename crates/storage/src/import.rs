@@ -227,7 +227,10 @@ async fn sstables_in(env: &Env, directory: &Path) -> Result<Found, StorageError>
         let Ok((descriptor, _)) = Descriptor::parse(&entry.name) else { continue };
         if !descriptor.version.is_readable(descriptor.format) {
             let Descriptor { version, format, .. } = descriptor;
-            let what = format!("this release does not read SSTables of format {version}-{format}");
+            let what = format!(
+                "this release does not read SSTables of format {version}-{format}; rewrite it with \
+                 nodetool upgradesstables of Cassandra 4.1 or 5.0"
+            );
             return Err(StorageError::corrupt(directory.join(entry.name), what));
         }
         found.entry(descriptor).or_default().insert(entry.name);

@@ -16,7 +16,7 @@ impl LiveSet {
     /// Of these tables.
     pub fn new(tables: Vec<Arc<SSTable>>) -> Arc<Self> {
         let numbers: BTreeSet<u64> = tables.iter().map(|table| table.number).collect();
-        assert_eq!(numbers.len(), tables.len(), "an SSTable is in a set once");
+        assert_eq!(numbers.len(), tables.len(), "an SSTable occurs once in a set");
         Arc::new(Self { tables })
     }
 

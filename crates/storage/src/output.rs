@@ -167,7 +167,7 @@ impl Output {
         self.index.write(self.writer.index()).await?;
         self.data.end().await?;
         let (stored, in_file) = (self.writer.stored_length(), self.data.length());
-        assert_eq!(in_file, stored, "the data file has all bytes that the index leads to");
+        assert_eq!(in_file, stored, "the data file has all bytes that the index points to");
         let sync = !self.env.planted("flush_published_before_sync");
         if sync {
             self.data.sync().await?;

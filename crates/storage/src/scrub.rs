@@ -306,7 +306,7 @@ async fn write(
     let mut start = 0;
     for end in ends {
         let packed = bytes.get(start..*end);
-        let packed = packed.expect("rows that are held lie one behind the other");
+        let packed = packed.expect("the rows in memory are stored without gaps");
         outputs.append(Unfiltered::from_packed(packed)).await?;
         start = *end;
     }

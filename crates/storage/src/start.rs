@@ -368,7 +368,8 @@ impl Node {
             let bytes = u64::from(engine.options.segment_bytes);
             if let Some(cdc) = &engine.options.log.cdc {
                 let contains = self.replayed_cdc.borrow().get(&segment.id).copied();
-                let failed = |e| StorageError::io("cannot capture (cdc_enabled)", &segment.path, e);
+                let failed =
+                    |e| StorageError::io("cannot link into cdc_raw_directory", &segment.path, e);
                 after_replay(engine.env(), cdc, &segment, contains).await.map_err(failed)?;
             }
             let read = self.replayed_to.borrow().get(&segment.id).copied().unwrap_or_default();
@@ -580,7 +581,10 @@ async fn tables_in(engine: &Engine, directory: &Path) -> Result<Vec<Descriptor>,
         if !descriptor.version.is_readable(descriptor.format) {
             let path = directory.join(descriptor.file(&Component::Data));
             let Descriptor { version, format, .. } = descriptor;
-            let what = format!("this release does not read SSTables of format {version}-{format}");
+            let what = format!(
+                "this release does not read SSTables of format {version}-{format}; rewrite it with \
+                 nodetool upgradesstables of Cassandra 4.1 or 5.0, or move it away"
+            );
             return Err(StorageError::corrupt(path, what));
         }
         tables.insert(descriptor);

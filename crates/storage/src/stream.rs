@@ -157,8 +157,8 @@ impl Blocks {
         let mut rest = bytes;
         while !rest.is_empty() {
             let taken = self.gathered.extend_from_slice(rest);
-            assert!(taken > 0, "a piece that is full is handed over before more is gathered");
-            rest = rest.get(taken..).expect("no more is gathered than there is");
+            assert!(taken > 0, "a full buffer is written before more bytes go into it");
+            rest = rest.get(taken..).expect("a buffer takes no more bytes than there are");
             if self.gathered.len() == self.gathered.capacity() {
                 self.hand_over(file).await?;
             }
@@ -169,8 +169,11 @@ impl Blocks {
     /// Begins to write what is gathered, once the piece before is written.
     async fn hand_over(&mut self, file: &File) -> io::Result<()> {
         self.written().await?;
-        assert!(self.writing.is_none(), "one piece of a file is written after the other");
-        assert!(self.offset.is_multiple_of(ALIGNMENT as u64), "a piece begins with a block");
+        assert!(self.writing.is_none(), "one buffer of a file is written at a time");
+        assert!(
+            self.offset.is_multiple_of(ALIGNMENT as u64),
+            "a buffer is written at the start of a block"
+        );
         let next = self.spare.take();
         let next = next.unwrap_or_else(|| AlignedBuf::with_capacity(WRITE_BYTES));
         let piece = std::mem::replace(&mut self.gathered, next);

@@ -174,7 +174,7 @@ impl TableStore {
     /// Takes another definition of the table. Where the columns differ, writing goes on in a new
     /// memtable: the old one keeps its layout until it is flushed, and those that were flushed are
     /// given away.
-    #[must_use = "what goes may be large"]
+    #[must_use = "the returned memtables may be large"]
     pub fn set_table(&self, table: &Arc<Table>, log_position: Position) -> Vec<Rc<Slot>> {
         if !Arc::ptr_eq(&self.table.borrow(), table) {
             self.reset_rows();
@@ -190,7 +190,7 @@ impl TableStore {
             false => drop(self.freeze(ALTERED, log_position)),
         }
         let is_altered = self.active.borrow().read().table().layout == table.layout;
-        assert!(is_altered, "after an ALTER writes go to a memtable of the new columns");
+        assert!(is_altered, "after an ALTER, writes go to a memtable with the new columns");
         // what was flushed reads as SSTables do (see `MemtableCursor`)
         self.kept.borrow_mut().take_all()
     }
@@ -261,7 +261,7 @@ impl TableStore {
     }
 
     /// Another set of SSTables from now on. Gives the memtables away that stood for others.
-    #[must_use = "what goes may be large"]
+    #[must_use = "the returned memtables may be large"]
     pub fn set_live(&self, live: Arc<LiveSet>) -> Vec<Rc<Slot>> {
         let outdated = self.kept.borrow_mut().take_outdated(&live);
         *self.live.borrow_mut() = live;
@@ -274,7 +274,7 @@ impl TableStore {
         let old = std::mem::replace(&mut *self.active.borrow_mut(), fresh);
         let mut frozen = self.frozen.borrow_mut();
         let is_fresh = self.active.borrow().read().is_empty();
-        assert!(is_fresh, "writes go on in an empty memtable");
+        assert!(is_fresh, "a memtable that replaces another one is empty");
         let memtable = old.freeze();
         if !memtable.is_empty() {
             frozen.push((flush, old));
@@ -292,7 +292,10 @@ impl TableStore {
     /// Gives the memtables of a flush away: SSTables have their data. Readers that hold one keep
     /// it.
     pub fn retire(&self, flush: u64) -> Vec<Rc<Slot>> {
-        assert!(flush != ALTERED, "what an ALTER froze is retired by the flush that writes it");
+        assert!(
+            flush != ALTERED,
+            "a memtable that an ALTER froze is retired by the flush that writes it"
+        );
         let of_flush = |frozen: &mut (u64, Rc<Slot>)| frozen.0 == flush;
         self.frozen.borrow_mut().extract_if(.., of_flush).map(|(_, slot)| slot).collect()
     }
@@ -307,7 +310,7 @@ impl TableStore {
 
     /// Takes all that is in memory and all SSTables from view, for DROP, and gives the memtables
     /// away.
-    #[must_use = "what goes may be large"]
+    #[must_use = "the returned memtables may be large"]
     pub fn clear(&self, log_position: Position) -> Vec<Rc<Slot>> {
         self.reset_rows();
         let fresh = Slot::new(Memtable::new(self.table(), log_position));

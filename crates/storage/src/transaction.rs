@@ -157,7 +157,7 @@ impl Transaction {
 
     /// Adds another table, before any of its files is created.
     pub async fn add(&mut self, directory: &Path, added: &Descriptor) -> Result<(), StorageError> {
-        assert!(!self.is_committed, "a transaction that is committed adds no tables");
+        assert!(!self.is_committed, "a committed transaction adds no SSTables");
         self.take_in(directory);
         self.lines.push_str(&line(Kind::Add, &prefix(directory, added), FILES_OF_A_TABLE));
         self.write().await
@@ -173,7 +173,7 @@ impl Transaction {
     }
 
     async fn write(&self) -> Result<(), StorageError> {
-        assert!(!self.directories.is_empty(), "a transaction touches a directory at least");
+        assert!(!self.directories.is_empty(), "a transaction has at least one directory");
         for directory in &self.directories {
             let path = directory.join(&self.name);
             let written = self.env.write_file_atomically(&path, self.lines.clone().into_bytes());

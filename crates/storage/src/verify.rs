@@ -180,7 +180,10 @@ fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
                 None => table.dropped.contains_key(&*column.name),
             };
             if !fits {
-                return refused(format!("the table has no column {} of its type", column.name));
+                return refused(format!(
+                    "its column {} is not in the table, or has another type there",
+                    column.name
+                ));
             }
         }
     }
@@ -227,7 +230,7 @@ async fn check_digest(
         true => Ok(true),
         false => Err(StorageError::corrupt(
             data,
-            format!("its digest is {found}, the stored one {wanted}"),
+            format!("its checksum is {found}, the one in Digest.crc32 is {wanted}"),
         )),
     }
 }
@@ -306,9 +309,10 @@ fn check_key(
     }
     match sstable.table.may_contain(key.token, &key.bytes) {
         true => Ok(()),
-        false => {
-            corrupt("a partition is outside its first and last key, or not in its bloom filter")
-        }
+        false => corrupt(
+            "a key of its index is not between its first and last key, or not in its bloom \
+                 filter",
+        ),
     }
 }
 

@@ -242,9 +242,13 @@ impl Certificates {
                 Some(Arc::new(roots))
             }
         };
-        let missing = || error("a truststore is needed, and none is set");
-        let unfit =
-            |e| error(format!("accepted_protocols and cipher_suites do not fit each other: {e}"));
+        let missing = || {
+            error(
+                "no truststore is set, and certificates of the other side cannot be verified without \
+             one; set truststore",
+            )
+        };
+        let unfit = |e| error(format!("cannot use cipher_suites with accepted_protocols: {e}"));
         let clock = Arc::new(Clock::default());
         let builder =
             ServerConfig::builder_with_details(Arc::clone(&provider), Arc::<Clock>::clone(&clock))

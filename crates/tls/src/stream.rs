@@ -307,6 +307,6 @@ fn refusal(alert: AlertDescription) -> String {
         AlertDescription::CertificateRequired => {
             "it requires a certificate from this node".to_owned()
         }
-        other => format!("TLS alert {other:?}; its own log says more"),
+        other => format!("it sent the TLS alert {other:?}; see its log"),
     }
 }

@@ -100,10 +100,7 @@ impl Counts {
                 "HintsTimedOut",
                 "Hints that a replica did not acknowledge in time.",
             ),
-            unreadable: service(
-                "HintsUnreadable",
-                "Hints that are damaged: not applied, and lost.",
-            ),
+            unreadable: service("HintsUnreadable", "Damaged hints: not applied, and lost."),
         }
     }
 }

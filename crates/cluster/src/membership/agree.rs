@@ -95,7 +95,10 @@ impl Membership {
         let mut payload = Vec::new();
         let written = write_schema(&self.news.borrow(), &mut MutationEncoder::new(), &mut payload);
         if let Err(error) = written {
-            return self.note(format!("cannot send a schema change to other nodes: {error}"));
+            return self.note(format!(
+                "cannot send a schema change to other nodes; compare schema versions with nodetool \
+                 describecluster: {error}"
+            ));
         }
         let payload = payload.into();
         self.env.mark("schema.pushed");
@@ -120,7 +123,11 @@ impl Membership {
         };
         self.env.mark("schema.pulled");
         if let Err(why) = &merged {
-            self.note(format!("cannot merge the schema of /{}: {why}", pull.node));
+            self.note(format!(
+                "cannot merge the schema of /{}; compare schema versions with nodetool \
+                 describecluster: {why}",
+                pull.node
+            ));
         }
         merged.is_ok()
     }

@@ -200,14 +200,20 @@ impl std::fmt::Display for Conflict {
             }
             Self::Host { kept, gone } => write!(
                 f,
-                "left /{gone} out of the ring: /{kept} has the same host ID and started last"
+                "left /{gone} out of the ring: /{kept} has the same host ID and started last; \
+                 check that they do not run on copies of one data directory"
             ),
             Self::OwnTokens { node, tokens } => {
-                write!(f, "/{node} claims {tokens} tokens of this node: this node keeps them")
+                write!(
+                    f,
+                    "/{node} claims {tokens} tokens of this node: this node keeps them; stop \
+                     /{node} and start it with other tokens"
+                )
             }
             Self::Tokens { owner, node, tokens } => write!(
                 f,
-                "/{owner} and /{node} both claim {tokens} tokens: /{owner} has them, as it started last"
+                "/{owner} and /{node} both claim {tokens} tokens: counted them as tokens of \
+                 /{owner}, as it started last; stop one of the two and start it with other tokens"
             ),
         }
     }

@@ -60,9 +60,8 @@ impl PeerServer {
             }
             Verb::SchemaPullReq => {
                 let mutations = self.schema.to_send().await.map_err(|error| {
-                    self.peers.note(format!(
-                        "cannot send the schema to a node that asked for it: {error}"
-                    ));
+                    let from = request.from;
+                    self.peers.note(format!("cannot send /{from} the schema: {error}"));
                     FailureReason::Unknown
                 })?;
                 let mut payload = Vec::new();
@@ -79,7 +78,10 @@ impl PeerServer {
                 };
                 if let Err(why) = merged {
                     let from = request.from;
-                    self.peers.note(format!("cannot merge a schema change from /{from}: {why}"));
+                    self.peers.note(format!(
+                        "cannot merge a schema change from /{from}; compare schema versions with \
+                         nodetool describecluster: {why}"
+                    ));
                 }
                 Ok(None)
             }

@@ -41,7 +41,7 @@ impl Round {
     /// A ballot that `required` of `replicas` must promise and accept.
     pub fn new(ballot: Ballot, replicas: usize, required: usize) -> Self {
         let can_decide = (1..=replicas).contains(&required);
-        assert!(can_decide, "{required} of {replicas} replicas can be asked and can decide");
+        assert!(can_decide, "a ballot needs promises of {required} of {replicas} replicas");
         Self {
             ballot,
             replicas,
@@ -75,7 +75,10 @@ impl Round {
 
     fn decide(&mut self) -> Step {
         let promises = self.promises.len();
-        assert_eq!(promises, self.required, "a ballot goes on once enough replicas promised it");
+        assert_eq!(
+            promises, self.required,
+            "a proposal starts once enough replicas promised its ballot"
+        );
         let committed = self.promises.iter().filter_map(|(_, promise)| promise.committed.as_ref());
         let latest = committed.max_by_key(|proposal| proposal.ballot.ticks());
         let latest_ballot = latest.map_or(Ballot::none(), |latest| latest.ballot);

@@ -281,7 +281,11 @@ impl Paxos {
     ) -> Result<(), Failure> {
         let payload = written(commit)?;
         for voter in behind {
-            match voters.nodes.get(*voter).expect("who is behind is one of those who promised") {
+            match voters
+                .nodes
+                .get(*voter)
+                .expect("a replica that misses a commit is one that promised the ballot")
+            {
                 None => self.acceptors.commit(subject, commit).await?,
                 Some(node) => {
                     self.ask_voter(*node, Verb::PaxosCommitReq, &subject.trace, &payload, |_| {});

@@ -30,7 +30,7 @@ impl Reads {
         for places in places.chunks(KEYS_AT_ONCE) {
             let mut asked = Vec::with_capacity(places.len());
             for place in places.iter().copied() {
-                let key = keys.get(place).expect("a key is read for each place");
+                let key = keys.get(place).expect("each place to read has a key");
                 let key = PartitionKey { token: key.token, bytes: key.bytes.clone() };
                 let (this, task, ring) = (Rc::clone(self), task.clone(), Rc::clone(ring));
                 asked.push(self.shard.env.spawn_task(STATEMENT, async move {

@@ -48,8 +48,9 @@ struct Sources<'s> {
 impl Sources<'_> {
     fn advance(&mut self, sources: &[usize]) {
         for source in sources {
-            let (at, until) = self.at.get_mut(*source).expect("what was merged is of a source");
-            assert!(*at < *until, "a source is merged no further than it is known");
+            let (at, until) =
+                self.at.get_mut(*source).expect("a merged row comes from one of the sources");
+            assert!(*at < *until, "a merge reads no more rows than a source has");
             *at += 1;
         }
     }
@@ -149,7 +150,10 @@ impl<'c> Merger<'c> {
                 into.push(unfiltered);
                 if let Unfiltered::Row(row) = unfiltered {
                     let active = self.merger.active_deletion();
-                    assert!(is_left_by(active, row), "what a newer deletion covers is not merged");
+                    assert!(
+                        is_left_by(active, row),
+                        "a merged row is not covered by a newer deletion"
+                    );
                     self.repairs.row(row, &*sources, self.merger.consumed());
                     let key = &into.key.bytes;
                     let conditions = self.conditions.as_ref().filter(|_| passes);

@@ -65,7 +65,7 @@ impl Partition {
             None => 0,
         };
         let packed = self.packed.get(start..*self.ends.get(at)?);
-        let packed = packed.expect("the rows of a partition lie one behind the other");
+        let packed = packed.expect("the rows of a partition are stored without gaps");
         Some(Unfiltered::from_packed(packed))
     }
 
@@ -148,7 +148,7 @@ pub(crate) fn reconcile(table: &Table, command: &ReadCommand, given: &[Given]) -
         }
         let (sources, cut) = sources(given, &at, key, least, (layout, reversed));
         let is_given = sources.iter().any(Option::is_some);
-        assert!(is_given, "a partition that is merged is one that a replica gave");
+        assert!(is_given, "a merged partition comes from at least one replica");
         let Some(Merged { partition, repairs, end }) = merger.merge(key, &sources, cut) else {
             out.end = done.or_else(|| page_before(command)).map(|end| End { row: None, ..end });
             return out.of(command);
@@ -156,7 +156,7 @@ pub(crate) fn reconcile(table: &Table, command: &ReadCommand, given: &[Given]) -
         for (at, source) in at.iter_mut().zip(&sources) {
             *at += usize::from(source.is_some());
         }
-        assert_eq!(repairs.len(), given.len(), "each replica is told what it lacks");
+        assert_eq!(repairs.len(), given.len(), "each replica has its own repair");
         for (all, repair) in out.repairs.iter_mut().zip(repairs) {
             all.extend(repair);
         }

@@ -66,7 +66,10 @@ impl<'c> Repairs<'c> {
             self.sources.push(Source { update, ranges, open, lacks: None });
             let has = partition.map_or(Deletion::LIVE, |partition| partition.deletion);
             if deletion.supersedes(&has) {
-                let source = self.sources.last_mut().expect("it was added just now");
+                let source = self
+                    .sources
+                    .last_mut()
+                    .expect("the source that was just added is the last one");
                 source.update.delete_partition(deletion);
             }
             if let Some(statics) = statics {
@@ -91,7 +94,8 @@ impl<'c> Repairs<'c> {
         if has == Some(merged) {
             return;
         }
-        let source = self.sources.get_mut(at).expect("a row is compared with that of a source");
+        let source =
+            self.sources.get_mut(at).expect("a compared row comes from one of the sources");
         let is_static = merged.is_static();
         let has_value = |cell: &rows::CellRef<'_>| self.fetched.has_value(cell, is_static);
         let lacking = diff_rows(&self.table.layout, merged, has, has_value, &mut self.row);
@@ -107,7 +111,7 @@ impl<'c> Repairs<'c> {
         for at in consumed {
             if let Some(Unfiltered::Marker(marker)) = heads.head(*at) {
                 let source = self.sources.get_mut(*at);
-                let source = source.expect("a marker that was merged is of a source");
+                let source = source.expect("a merged marker comes from one of the sources");
                 source.open = marker.opens(self.reversed).unwrap_or(Deletion::LIVE);
                 here = Some(marker.bound);
             }

@@ -93,7 +93,7 @@ pub(super) static KEYS: &[Key] = &[
         "hints_flush_period",
         Quantity(&MILLIS_INT),
         "10s",
-        Idle("hints are written at once, and synced as commitlog_sync says"),
+        Idle("the node writes hints at once, and syncs them as commitlog_sync sets"),
     ),
     key("inter_dc_stream_throughput_outbound", Quantity(&PER_SECOND), "24MiB/s", NotYet),
     key("max_hint_window", Quantity(&MILLIS_INT), "3h", Served),

@@ -91,7 +91,7 @@ pub(super) static KEYS: &[Key] = &[
         "server_encryption_options.enabled",
         Bool,
         "null",
-        Idle("internode_encryption says what is encrypted between nodes"),
+        Idle("internode_encryption sets which connections between nodes are encrypted"),
     ),
     key(
         "server_encryption_options.internode_encryption",

@@ -15,7 +15,7 @@ use crate::table::words::{
 
 /// It tells a damaged length from a true one.
 const CHECKSUMS: Standing =
-    Idle("each block's checksum is verified, and lengths are checked against the block");
+    Idle("the node verifies the checksum of each block, and checks lengths against the block");
 
 /// Why buffers need no pool.
 const ONE_BUFFER: Standing = Idle("each shard compresses its log in one buffer");

@@ -8,7 +8,7 @@ pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as i64);
 pub(super) const LONG: Kind = Kind::Int(i64::MIN, i64::MAX);
 /// About packets between nodes.
 pub(super) const SENT_AT_ONCE: Standing =
-    Standing::Idle("messages to other nodes are sent at once, without waiting for more");
+    Standing::Idle("the node sends messages to other nodes at once, without waiting for more");
 /// About the tokens of a node that is new to a ring.
 pub(super) const BY_CHANCE: Standing = Standing::Idle("a new node chooses its tokens at random");
 /// A port; Cassandra binds it, so anything beyond 16 bits cannot serve.

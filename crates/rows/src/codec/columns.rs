@@ -80,7 +80,7 @@ impl ColumnSet {
 
     fn push(&mut self, column: HeaderColumn) {
         let place = u16::try_from(self.columns.len()).ok().filter(|place| *place != NOWHERE);
-        let place = place.expect("a set has no more columns than there are indexes");
+        let place = place.expect("a set of columns has no more columns than indexes");
         if let Some(slot) = column.column.and_then(|at| self.places.get_mut(usize::from(at))) {
             *slot = place;
         }
@@ -275,7 +275,11 @@ impl PlaceSet {
     /// Appends it as a subset of `count` places: zero for all; a bitmap of those missing; or, of a
     /// large superset, how many are missing and then the fewer of those present and those missing.
     pub(crate) fn write_subset(&self, count: usize, out: &mut Vec<u8>) {
-        assert_eq!(self.words.len(), count.div_ceil(64), "a subset is of as many as its superset");
+        assert_eq!(
+            self.words.len(),
+            count.div_ceil(64),
+            "a subset has as many places as its superset"
+        );
         let present = self.len();
         assert!(present <= count, "a subset has no more than its superset: {present} of {count}");
         if present == count {
@@ -283,7 +287,7 @@ impl PlaceSet {
         }
         if count < BITMAP_COLUMNS {
             let all = (1u64 << count) - 1;
-            let word = self.words.first().expect("a subset of at least one has a word");
+            let word = self.words.first().expect("a subset with at least one place has a word");
             return out.put_uvint(all & !word);
         }
         out.put_uvint((count - present) as u64);

@@ -26,7 +26,7 @@ pub enum Problem {
     #[error("invalid bound kind {0}")]
     BoundKind(u8),
     /// A bound with more values than there are clustering columns.
-    #[error("a bound of {0} values")]
+    #[error("a bound has {0} values, more than the table has clustering columns")]
     BoundLength(u16),
     /// A set of columns that is no subset.
     #[error("invalid set of columns")]
@@ -44,7 +44,7 @@ pub enum Problem {
     #[error("{0} bytes are too large")]
     TooLarge(usize),
     /// A row's or marker's content that does not have the size it was said to have.
-    #[error("its length says {said} bytes, it has {found}")]
+    #[error("its stated length is {said} bytes, but it has {found}")]
     Size {
         /// What its size said.
         said: usize,
@@ -92,6 +92,6 @@ pub enum EncodeError {
     #[error("the table has fewer than {0} clustering columns")]
     ClusteringLength(usize),
     /// A cell of a complex column without path, or of a simple one with.
-    #[error("a cell of column {0} with or without a path, against its type")]
+    #[error("a cell of column {0} has a path where its type has none, or the reverse")]
     Path(u16),
 }

@@ -75,7 +75,7 @@ impl<'a> Node<'a> {
         let in_page = (PAGE_BYTES - position % PAGE_BYTES) as usize;
         let bytes = bytes.get(..in_page).unwrap_or(bytes);
         let Some(node) = Self::read(bytes, position) else {
-            return corrupt(component, position, format!("its {} bytes are too few", bytes.len()));
+            return corrupt(component, position, format!("it has only {} bytes", bytes.len()));
         };
         Ok(node)
     }

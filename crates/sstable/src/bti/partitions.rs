@@ -46,7 +46,7 @@ impl Partitions {
     /// If the numbers contradict the file's length.
     pub fn parse(tail: &[u8], length: u64) -> Result<Self> {
         let Some((keys, numbers)) = tail.split_last_chunk::<{ FOOTER as usize }>() else {
-            return corrupt(NAME, format!("its {length} bytes are too few"));
+            return corrupt(NAME, format!("it has only {length} bytes"));
         };
         let mut numbers = Reader::new(NAME, numbers);
         let (keys_at, count, root) = (numbers.u64()?, numbers.u64()?, numbers.u64()?);
@@ -55,7 +55,9 @@ impl Partitions {
         let (Some(keys), true) = (start.and_then(|start| keys.get(start..)), root < keys_at) else {
             return corrupt(
                 NAME,
-                format!("its keys start at {keys_at} and its root at {root}, in {length} bytes"),
+                format!(
+                    "its keys at {keys_at} or its root at {root} lie outside its {length} bytes"
+                ),
             );
         };
         let mut keys = Reader::new(NAME, keys);

@@ -148,7 +148,7 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         self.bytes += bytes;
         self.places.insert(key.clone(), self.entries.len());
         self.entries.push(Entry { key, value, bytes, used: false });
-        assert!(self.bytes <= self.limit, "a cache holds no more bytes than it may");
+        assert!(self.bytes <= self.limit, "a cache has no more bytes than its limit");
         assert_eq!(self.places.len(), self.entries.len(), "each entry of a cache has one place");
         true
     }
@@ -202,7 +202,7 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
         loop {
             self.hand = if self.hand >= self.entries.len() { 0 } else { self.hand };
             let entry = self.entries.get_mut(self.hand);
-            let entry = entry.expect("room is made by evicting one of the entries there are");
+            let entry = entry.expect("a cache that evicts has at least one entry");
             if !std::mem::take(&mut entry.used) {
                 self.evictions += 1;
                 self.remove_at(self.hand);
@@ -218,7 +218,7 @@ impl<K: Clone + Eq + Hash, V> Clock<K, V> {
     fn remove_at(&mut self, place: usize) {
         let entry = self.entries.swap_remove(place);
         let had = self.places.remove(&entry.key);
-        assert_eq!(had, Some(place), "an entry is where its key leads to");
+        assert_eq!(had, Some(place), "a key leads to the place of its entry");
         self.bytes -= entry.bytes;
         if let Some(moved) = self.entries.get(place) {
             self.places.insert(moved.key.clone(), place);

@@ -215,7 +215,8 @@ impl Archiver {
             env.mark(if ended.is_ok() { "commitlog.archived" } else { "commitlog.not_archived" });
             if let Err(error) = &ended {
                 tell(&format!(
-                    "cannot archive commit log segment {}, left the file there: {error}",
+                    "cannot archive commit log segment {} with archive_command, left the file \
+                     there: {error}",
                     path.display()
                 ));
             }

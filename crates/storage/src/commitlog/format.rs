@@ -192,7 +192,7 @@ fn header_crc(id: i64, parameters: &[u8]) -> u32 {
 }
 
 fn json_text(text: &str) -> String {
-    CqlType::Text.to_json(text.as_bytes()).expect("what is UTF-8 has a form in JSON")
+    CqlType::Text.to_json(text.as_bytes()).expect("a UTF-8 text can be written as JSON")
 }
 
 /// The parameters of a header, by name as Cassandra's are.
@@ -224,7 +224,7 @@ pub fn write_header(
     out.extend_from_slice(&VERSION.to_be_bytes());
     out.extend_from_slice(&id.to_be_bytes());
     let length = u16::try_from(parameters.len());
-    let length = length.expect("parameters are a compressor's and the ids of a few segments");
+    let length = length.expect("a header's parameters are shorter than 64 KiB");
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(parameters.as_bytes());
     out.extend_from_slice(&header_crc(id, parameters.as_bytes()).to_be_bytes());
@@ -333,7 +333,7 @@ pub fn append_record(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> usi
 /// Closes a section, whose marker goes to `file_offset` of the segment.
 pub fn end_section(section: &mut [u8], id: i64, file_offset: u32) {
     let next = file_offset + section.len() as u32;
-    assert!(section.len() >= MARKER_BYTES, "a section begins with the room for its marker");
+    assert!(section.len() >= MARKER_BYTES, "a section begins with the space for its marker");
     section[..4].copy_from_slice(&next.to_be_bytes());
     section[4..8].copy_from_slice(&marker_crc(id, file_offset).to_be_bytes());
 }
@@ -398,7 +398,7 @@ pub fn compress_section(
     out: &mut Vec<u8>,
 ) -> Result<(), sstable::Error> {
     let records = section.get(MARKER_BYTES..);
-    let records = records.expect("a section begins with the room for its marker");
+    let records = records.expect("a section begins with the space for its marker");
     out.clear();
     begin_section(out);
     out.extend_from_slice(&(records.len() as i32).to_be_bytes());

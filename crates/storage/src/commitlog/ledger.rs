@@ -51,7 +51,7 @@ impl Ledger {
         // One that is not known would go with the record in it.
         let segment = segment.expect("a record is written to a segment that is still needed");
         let last = segment.dirty.entry(table).or_insert(0);
-        assert!(*last <= position.offset, "records of a segment lie one behind the other");
+        assert!(*last <= position.offset, "records of a segment follow each other");
         *last = position.offset;
     }
 

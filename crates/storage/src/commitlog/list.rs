@@ -71,10 +71,10 @@ impl Content {
         let mut text = format!("{TITLE}{VERSION}\nshard {}\nlast {}\n", self.shard, self.last);
         for (id, Listed { version, bytes }) in &self.segments {
             let line = writeln!(text, "{} {bytes}", format::file_name_of(*version, *id));
-            line.expect("a text takes any line");
+            line.expect("writing to a string does not fail");
         }
         let checksum = crc32fast::hash(text.as_bytes());
-        writeln!(text, "{CHECKSUM}{checksum:08x}").expect("a text takes any line");
+        writeln!(text, "{CHECKSUM}{checksum:08x}").expect("writing to a string does not fail");
         text
     }
 
@@ -166,11 +166,7 @@ impl SegmentList {
             let content = self.content.borrow();
             let text = content.text();
             let read = Content::parse(text.as_bytes(), content.shard);
-            assert_eq!(
-                read.as_ref(),
-                Ok(&*content),
-                "a list of segments says what it is written of"
-            );
+            assert_eq!(read.as_ref(), Ok(&*content), "a segment list reads as it was written");
             text
         };
         env.write_file_atomically(&self.path, text.into_bytes()).await

@@ -53,7 +53,7 @@ impl SegmentData {
     /// Ends a section, behind a mark of so many bytes, for the place that it takes: where that is.
     pub fn take_place(&self, bytes: &mut [u8], mark: usize) -> u32 {
         let offset = self.written.get();
-        assert!(mark <= bytes.len(), "a mark is a part of what is written");
+        assert!(mark <= bytes.len(), "a mark lies within the bytes that are written");
         if let Some(section) = bytes.get_mut(mark..).filter(|section| !section.is_empty()) {
             format::end_section(section, self.id, offset + mark as u32);
         }
@@ -69,7 +69,7 @@ impl SegmentData {
         let Some(laid_out) = &self.laid_out else { return };
         let end = self.written.get();
         if let Some(until) = laid_out_until(end, laid_out.get(), self.bytes) {
-            assert!(until >= end, "what is laid out ahead ends behind what is written");
+            assert!(until >= end, "the preallocated part ends at or after the written part");
             bytes.resize(bytes.len() + (until - end) as usize, 0);
             laid_out.set(until);
         }

@@ -73,7 +73,7 @@ impl Write {
         let bytes = std::mem::take(&mut state.section);
         let mark = std::mem::take(&mut state.mark);
         state.active.next_offset += bytes.len() as u32;
-        assert!(mark <= bytes.len(), "a mark is a part of what is written");
+        assert!(mark <= bytes.len(), "a mark lies within the bytes that are written");
         Self { data: Rc::clone(&state.active.data), bytes, mark, upto: state.appended }
     }
 }
@@ -559,7 +559,7 @@ impl CommitLog {
         data.records_end.set(data.records_end.get() + length);
         data.file_end.set(data.written.get());
         let mut state = self.state.borrow_mut();
-        assert!(upto <= state.appended, "what is written was appended: {upto}");
+        assert!(upto <= state.appended, "no more bytes are written than were appended: {upto}");
         state.is_writing = !state.queue.is_empty();
         if data.is_given_up.get() {
             return;

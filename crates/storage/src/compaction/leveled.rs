@@ -51,8 +51,16 @@ fn bytes(tables: &[&Candidate]) -> u64 {
 /// The level that tables go to.
 fn next_level(tables: &[&Candidate], sstable_bytes: u64, levels: &Levels<'_>) -> usize {
     let of = |table: &&Candidate| levels.of(table.id);
-    let lowest = tables.iter().map(of).min().expect("some SSTables go to the next level");
-    let highest = tables.iter().map(of).max().expect("some SSTables go to the next level");
+    let lowest = tables
+        .iter()
+        .map(of)
+        .min()
+        .expect("a compaction to the next level has at least one SSTable");
+    let highest = tables
+        .iter()
+        .map(of)
+        .max()
+        .expect("a compaction to the next level has at least one SSTable");
     match (lowest, highest) {
         (0, 0) if bytes(tables) < sstable_bytes => 0,
         (low, high) if low == high => high + 1,

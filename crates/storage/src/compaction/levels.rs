@@ -25,8 +25,7 @@ impl<'a> Levels<'a> {
             let level = if levels.is_free(table) { table.level } else { 0 };
             levels.of.insert(table.id, level);
             let first = (level > 0).then_some(&table.first);
-            let level =
-                levels.levels.get_mut(level).expect("an SSTable is in a level that there is");
+            let level = levels.levels.get_mut(level).expect("the level of an SSTable exists");
             level.insert((first, table.id), table);
         }
         levels
@@ -43,7 +42,7 @@ impl<'a> Levels<'a> {
 
     /// The level of an SSTable.
     pub fn of(&self, id: u64) -> usize {
-        *self.of.get(&id).expect("an SSTable whose level is asked for is one of those in levels")
+        *self.of.get(&id).expect("an SSTable has a level")
     }
 
     /// SSTables of a level.

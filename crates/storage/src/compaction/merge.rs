@@ -280,7 +280,7 @@ pub(crate) async fn merge_all(
         // where no read looks for it.
         if last.as_ref().is_some_and(|last| key <= *last) {
             let input = open.iter().find(|input| input.is_at(&key));
-            let input = input.expect("the least key is one that an input stands at");
+            let input = input.expect("one of the inputs is at the least key");
             let sstable = input.walk.sstable();
             let path = sstable.path(&IndexFile::Keys.of(sstable).0);
             return Err(StorageError::corrupt(path, "its partitions are out of order"));
@@ -291,7 +291,7 @@ pub(crate) async fn merge_all(
         let (mut taken_over, mut went) = (None, 0);
         for input in open.iter_mut().filter(|input| input.is_at(&key)) {
             let head = input.walk.take(files).await?;
-            let Head { located, .. } = head.expect("an input that is at a key stands there");
+            let Head { located, .. } = head.expect("an input that is at a key has its partition");
             if is_alone && takes_over {
                 taken_over = input.take_over(files, at, located.position, outputs).await?;
             }
@@ -305,10 +305,7 @@ pub(crate) async fn merge_all(
             sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
         let is_written = taken_over.is_some() == sources.is_empty();
-        assert!(
-            is_written,
-            "a partition is taken over from one input, or merged of all that have it"
-        );
+        assert!(is_written, "a partition is copied from one input or merged from all that have it");
         *merged.entry(sources.len().max(1) as u32).or_default() += 1;
         if taken_over.is_none() {
             let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);

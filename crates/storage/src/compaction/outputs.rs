@@ -25,7 +25,7 @@ use crate::sstables::SSTable;
 use crate::transaction::{Place, Transaction, remove_descriptor};
 
 /// To return where there is no output would lose rows that are then taken for written.
-const STARTED: &str = "what is written is of a partition that was started";
+const STARTED: &str = "rows are written to a partition that was started";
 
 /// The operation that frees memory, in the name of its transaction.
 pub(crate) const FLUSH: &str = "flush";
@@ -114,7 +114,7 @@ impl<'a> Outputs<'a> {
             self.written += output.stored_length();
             self.lengths.push(output.uncompressed_length());
             let is_there = output.finish().await?;
-            assert!(is_there, "an output is created for a partition, and has it");
+            assert!(is_there, "an output has the partition that it was created for");
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl<'a> Outputs<'a> {
             // What the disk gives back is not ours to trust, even of what was written just now.
             if new.table.uncompressed_length() != *written {
                 let found = new.table.uncompressed_length();
-                let what = format!("{written} bytes of data were written, and {found} are there");
+                let what = format!("wrote {written} bytes of data, but the file has {found}");
                 return Err(StorageError::corrupt(new.path(&Component::Data), what));
             }
             new.epoch = epoch;

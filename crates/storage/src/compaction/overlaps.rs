@@ -26,7 +26,7 @@ pub(crate) fn overlap_sets(tables: &[&Candidate]) -> Vec<Set> {
     let mut sets = Vec::new();
     let mut active = Set::new();
     for at in order {
-        let table = tables.get(at).expect("the order is one of the places of all tables");
+        let table = tables.get(at).expect("each place in the order has an SSTable");
         let is_over = |other: &usize| tables.get(*other).is_some_and(|o| table.first > o.last);
         if active.iter().any(is_over) {
             sets.push(active.clone());

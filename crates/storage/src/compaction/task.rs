@@ -143,7 +143,7 @@ impl Node {
         let after = before.with(&numbers, made.new.iter().cloned());
         let newest = before.tables().iter().map(|table| table.number).collect::<BTreeSet<_>>();
         let are_new = made.new.iter().all(|table| !newest.contains(&table.number));
-        assert!(are_new, "what a compaction makes is in no set of live SSTables yet");
+        assert!(are_new, "the SSTables that a compaction wrote are not live before it ends");
         let is_live = |number: &u64| before.tables().iter().any(|table| table.number == *number);
         if !numbers.iter().all(is_live) {
             // TRUNCATE or DROP was faster: what was merged is void.
@@ -192,7 +192,7 @@ impl Node {
         let transaction = outputs.into_transaction();
         let (gone, come) = (task.inputs.len(), made.new.len());
         let is_exchange = after.tables().len() + gone == before.tables().len() + come;
-        assert!(is_exchange, "a compaction replaces its inputs by what it made, and nothing else");
+        assert!(is_exchange, "a compaction replaces only its inputs by the SSTables that it wrote");
         *task.node_table.live.borrow_mut() = after;
         self.account(engine, task, &made, started);
         engine.env().mark("compaction.done");

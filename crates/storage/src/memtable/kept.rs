@@ -60,7 +60,7 @@ impl Kept {
 impl KeptMemtables {
     /// Keeps what a flush froze, and wrote to these SSTables.
     pub fn keep(&mut self, flush: u64, slots: Vec<Rc<Slot>>, sstables: Vec<u64>) {
-        assert!(!sstables.is_empty(), "a memtable that is kept stands for SSTables");
+        assert!(!sstables.is_empty(), "a retained memtable has the data of at least one SSTable");
         let pieces = vec![Piece::new(Token::MIN, slots)];
         self.0.push(Kept { flush, pieces, from: Token::MIN, sstables });
     }

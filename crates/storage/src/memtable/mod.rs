@@ -115,7 +115,7 @@ impl Memtable {
         }
         *found.run_bytes = found.run_bytes.saturating_add_signed(more);
         let bytes = self.bytes.checked_add_signed(more);
-        self.bytes = bytes.expect("what rows are counted with when they go is what they came with");
+        self.bytes = bytes.expect("a memtable removes no more bytes than it added for its rows");
         self.operations += 1;
         self.collect(update);
         self.last = self.last.max(position);

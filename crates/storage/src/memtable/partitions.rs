@@ -214,7 +214,7 @@ impl Partitions {
         });
         let mut parts: Vec<_> = parts.collect();
         let kept: usize = parts.iter().map(|(_, _, part)| part.len).sum();
-        assert_eq!(kept, len, "all partitions that were there are in a part");
+        assert_eq!(kept, len, "a split of a memtable loses no partitions");
         parts.reverse();
         parts
     }

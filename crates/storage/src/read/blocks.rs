@@ -169,7 +169,8 @@ impl Blocks {
         match start {
             Some(start) => Ok(Block { start, end, open: block.open }),
             None => Err(access.rows_corrupt(format!(
-                "a block {} bytes into the partition at {}, whose rows start at {}",
+                "its row index has a block {} bytes into the partition at {}, whose rows start at \
+                 {}",
                 block.offset, self.start, self.body
             ))),
         }

@@ -187,7 +187,7 @@ async fn read_in_trie(
     };
     let Some(place) = place.map_err(|e| keys_corrupt(sstable, e))? else {
         let path = sstable.path(&Component::Partitions);
-        return Err(StorageError::corrupt(path, "an entry of it has no payload"));
+        return Err(StorageError::corrupt(path, "an entry of the index has no payload"));
     };
     let (key, located) = keys.read(pages.files, sstable, place).await?;
     Ok(Head { key: PartitionKey::new(key), located })

@@ -284,7 +284,7 @@ impl PartitionCursor {
             for at in 0..self.merger.consumed().len() {
                 let source = self.merger.consumed()[at];
                 let source = self.sources.0.get_mut(source);
-                let source = source.expect("what a merge used up is of one of its sources");
+                let source = source.expect("a merge reads only from its sources");
                 source.advance(&self.files).await?;
             }
             match self.merger.step(&self.table.layout, &self.sources, &mut self.builder) {

@@ -17,7 +17,7 @@ use crate::commitlog::segment::Segment;
 /// How long after a segment could not be created it is tried again, where the log goes on.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// What fails where there is no segment after the one that is written.
-const CREATION: &str = "cannot create the segment after";
+const CREATION: &str = "cannot create the commit log segment after";
 
 /// A segment is being made, while this lives.
 struct Making<'a>(&'a CommitLog);
@@ -165,7 +165,7 @@ impl CommitLog {
             return Err(LogError::Failed("there is no new segment to write to".into()));
         };
         self.go_on_in(&mut state, spare);
-        assert!(state.active.id > floor, "what is appended from here on is in later segments");
+        assert!(state.active.id > floor, "later records go to later segments");
         Ok(())
     }
 
@@ -244,7 +244,7 @@ impl CommitLog {
     async fn takes_off_the_list(&self, ids: &[i64]) -> bool {
         let removed = self.list.remove(&self.env, ids).await;
         if let Err(error) = &removed {
-            self.fail_aside("cannot write the segment list beside", error);
+            self.fail_aside("cannot write the segment list in the directory of", error);
         }
         removed.is_ok()
     }
@@ -272,7 +272,7 @@ impl CommitLog {
 
     /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
     pub fn intervals(&self, from: Position, to: Position) -> Vec<(Position, Position)> {
-        assert!(from <= to, "a stretch of the log ends behind its begin: {from:?} to {to:?}");
+        assert!(from <= to, "a part of the log ends at or after its start: {from:?} to {to:?}");
         let state = self.state.borrow();
         let ids = state.ledger.ids_from(from.segment).filter(|id| *id <= to.segment);
         let interval = |segment| {

@@ -225,7 +225,7 @@ impl CommitLog {
                 continue;
             }
             if let Err(error) = self.list.synced(&self.env, &ends).await {
-                self.fail_aside("cannot write the segment list beside", &error);
+                self.fail_aside("cannot write the segment list in the directory of", &error);
             }
         }
     }
@@ -234,8 +234,12 @@ impl CommitLog {
     fn synced(&self, upto: u64) -> Vec<Rc<SegmentData>> {
         let mut left = Vec::new();
         let mut state = self.state.borrow_mut();
-        assert!(upto <= state.written, "what is synced was written: {upto} of {}", state.written);
-        assert!(state.written <= state.appended, "what is written was appended");
+        assert!(
+            upto <= state.written,
+            "no more bytes are synced than were written: {upto} of {}",
+            state.written
+        );
+        assert!(state.written <= state.appended, "no more bytes are written than were appended");
         state.synced = upto.max(state.synced);
         while let Some((data, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
             state.whole.push(data.id);
@@ -268,7 +272,9 @@ impl CommitLog {
             }
             if !state.given_up.is_empty() {
                 return Err(LogError::Failed(
-                    "earlier writes that the log lost are not in SSTables yet".into(),
+                    "it lost earlier writes, and the node has not flushed them to SSTables \
+                     yet"
+                    .into(),
                 ));
             }
             if state.synced == state.appended {
