@@ -455,6 +455,14 @@ impl<C: Coordinator> Stages<C> {
             }
         }
         let Some(session) = self.connection.session() else { return self.open(frame) };
+        // before its body is kept and parsed: who is refused is to cost little
+        if self.starts(opcode)
+            && let Some(refusal) =
+                request::refuse(&self.connection, session, frame.body.len() as u64, received)
+        {
+            self.connection.respond_error(&frame.header, &refusal);
+            return After::Next;
+        }
         let body = self.connection.shard.body(frame.body);
         let request = match Parsed::new(frame.header, body) {
             Ok(request) => Rc::new(request),
@@ -472,6 +480,13 @@ impl<C: Coordinator> Stages<C> {
             self.unexpected(frame, ProtocolError::EXPECTING_AUTH);
         }
         After::Next
+    }
+
+    /// Is it a request that takes a place among those under way?
+    fn starts(&self, opcode: Opcode) -> bool {
+        let is_statement =
+            matches!(opcode, Opcode::Query | Opcode::Prepare | Opcode::Execute | Opcode::Batch);
+        opcode == Opcode::AuthResponse || (is_statement && self.connection.stage() == Stage::Ready)
     }
 
     /// What comes before a session.

@@ -29,7 +29,7 @@ fn overloaded(message: impl Into<String>) -> ErrorResponse {
     ErrorResponse { message: message.into(), detail: ErrorDetail::Overloaded }
 }
 
-/// Admits a request and starts it; what needs no waiting is answered when this returns.
+/// Starts a request that [`refuse`] let in; what needs no waiting is answered when this returns.
 pub(crate) fn start<C: Coordinator>(
     coordinator: &Rc<C>,
     connection: &Rc<Connection>,
@@ -41,9 +41,6 @@ pub(crate) fn start<C: Coordinator>(
     let shard = &connection.shard;
     let bytes = request.bytes();
     let deadline = received + shard.settings.request_timeout;
-    if let Some(refusal) = refuse(connection, session, bytes, deadline) {
-        return connection.respond_error(&header, &refusal);
-    }
     let mut warning = None;
     if !shard.in_flight.fits(&connection.account, bytes) {
         warning = Some(shard.in_flight.warning());
@@ -144,19 +141,19 @@ fn poll_once(future: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
     future.poll(&mut TaskContext::from_waker(Waker::noop()))
 }
 
-/// Why a request is not even started.
-fn refuse(
+/// Why a request of so many bytes is not even started.
+pub(crate) fn refuse(
     connection: &Rc<Connection>,
     session: &Session,
     bytes: u64,
-    deadline: Instant,
+    received: Instant,
 ) -> Option<ErrorResponse> {
     let shard = &connection.shard;
     if shard.draining.get() {
         shard.tally.discarded_draining.inc();
         return Some(overloaded(SHUTTING_DOWN));
     }
-    if shard.env.turn_now() > deadline {
+    if shard.env.turn_now() > received + shard.settings.request_timeout {
         shard.tally.timed_out_before.inc();
         return Some(overloaded(TOO_LATE));
     }

@@ -1,5 +1,7 @@
 //! What each file must have and what none may have.
 
+use std::collections::BTreeSet;
+
 use super::Report;
 use super::tree::{Tree, extension};
 
@@ -27,7 +29,39 @@ const UNTESTED: [&str; 4] = [
     "crates/sim/src/main.rs",
 ];
 
+/// What may stand at the root of the tree: whatever else is there was left behind by a run.
+const AT_ROOT: [&str; 19] = [
+    ".cargo",
+    ".ci",
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "GUARANTEES.md",
+    "LICENSE",
+    "README.md",
+    "bench",
+    "bin",
+    "clippy.toml",
+    "conformance",
+    "crates",
+    "docs",
+    "fuzz",
+    "rustfmt.toml",
+    "xtask",
+];
+
+/// What stands at the root and should not.
+fn strays(tree: &Tree) -> BTreeSet<&str> {
+    let roots = tree.names.iter().filter_map(|name| name.split('/').next());
+    roots.filter(|root| !AT_ROOT.contains(root)).collect()
+}
+
 pub fn check(tree: &Tree, report: &mut Report) {
+    for stray in strays(tree) {
+        report.problem(format!("{stray}: does not belong at the root of the tree"));
+    }
     for (name, text) in tree.texts() {
         for problem in file_problems(name, extension(name), text) {
             report.problem(format!("{name}: {problem}"));
@@ -85,6 +119,12 @@ mod tests {
         for path in MACHINE_PATHS {
             assert_eq!(file_problems("a.md", "md", &format!("see {path}\n")).len(), 1, "{path}");
         }
+    }
+
+    #[test]
+    fn sees_what_a_run_left_behind() {
+        assert_eq!(problems_of(check, &[("127.0.0.1/server.key", "")]).len(), 1);
+        assert!(problems_of(check, &[("docs/a.md", "")]).is_empty());
     }
 
     #[test]

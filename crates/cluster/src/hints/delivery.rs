@@ -89,11 +89,14 @@ impl Flight {
 
     fn answered(&self, number: u64, is_done: bool) {
         let mut sent = self.sent.borrow_mut();
-        let first = sent.front().map_or(0, |first| first.number);
-        let Some(sent) = sent.get_mut(number.saturating_sub(first) as usize) else { return };
+        // one that is not answered stays, and so do those behind it
+        let first = sent.front().expect("a hint that is answered is under way").number;
+        let place = number.checked_sub(first).expect("a hint is answered once");
+        let sent = sent.get_mut(place as usize).expect("a hint that is answered was sent");
+        assert_eq!(sent.number, number, "hints are counted in the order in which they are sent");
         sent.is_done = is_done;
-        self.under_way.set(self.under_way.get().saturating_sub(1));
-        self.bytes.set(self.bytes.get().saturating_sub(sent.bytes));
+        self.under_way.set(self.under_way.get() - 1);
+        self.bytes.set(self.bytes.get() - sent.bytes);
         self.bell.notify_one();
     }
 
