@@ -244,8 +244,8 @@ impl Certificates {
         };
         let missing = || {
             error(
-                "no truststore is set, and certificates of the other side cannot be verified without \
-             one; set truststore",
+                "no truststore is set, and certificates of the other side cannot be verified \
+                 without one; set truststore",
             )
         };
         let unfit = |e| error(format!("cannot use cipher_suites with accepted_protocols: {e}"));

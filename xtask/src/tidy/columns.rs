@@ -19,7 +19,7 @@ const STRINGS_LEFT: &Table = &[
     ("bin/nodetool", 4),
     ("conformance/drivers", 12),
     ("crates/admin", 47),
-    ("crates/cluster", 36),
+    ("crates/cluster", 35),
     ("crates/config", 18),
     ("crates/cql", 135),
     ("crates/env", 1),
