@@ -834,8 +834,8 @@ class Schema:
         columns = self.having(b'partition_key')
         strategy = b'org.apache.cassandra.locator.SimpleStrategy'
         keyspaces = self.having(strategy)
-        yield 'no bytes', f'schema change from /{HERE}:{node.PORT}: 4 more bytes expected, 0 left', b''
-        yield '2^31 mutations', f'schema change from /{HERE}:{node.PORT}: impossible length 2147483647', integer(0x7FFFFFFF)
+        yield 'no bytes', f'schema change from /{HERE}:{node.PORT}; compare schema versions with nodetool describecluster: 4 more bytes expected, 0 left', b''
+        yield '2^31 mutations', f'schema change from /{HERE}:{node.PORT}; compare schema versions with nodetool describecluster: impossible length 2147483647', integer(0x7FFFFFFF)
         yield 'a mutation of a table that it does not describe', 'describes no schema', integer(1) + mutation
         renamed = [update.replace(bytes([len(self.keyspace)]) + self.keyspace, b'\x07../../x', 1) for update in self.updates.values()]
         yield 'a keyspace that is a path', 'characters only (got "../../x")', self.push(*renamed)
