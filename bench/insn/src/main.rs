@@ -18,7 +18,7 @@ use cluster::{Answer, Coordinator, Request};
 use config::Config;
 use env::sim::{World, WorldOptions};
 use env::{Class, Env, Instant, Mesh};
-use helenus::{Message, run_shard};
+use node::{Message, run_shard};
 use path::{Loaded, PATHS, Path, Shape, TABLES};
 use protocol::client::{self, BatchItem, BatchRequest, BoundValue, Call, Parameters};
 use protocol::{

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Parser;
 use config::Config;
 use env::real::{self, RealOptions};
-use helenus::{Message, NodeError, Ready, io_depth, run_shard};
+use node::{Message, NodeError, Ready, io_depth, run_shard};
 use server::ConnectionLimits;
 
 #[global_allocator]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use config::{CommitLogSync, Config, Host};
 use env::real::{self, RealOptions};
 use env::{Class, Mesh, Recorder};
-use helenus::{Message, NodeError, run_shard};
+use node::{Message, NodeError, run_shard};
 use server::ConnectionLimits;
 
 use crate::client::{Client, Failure};

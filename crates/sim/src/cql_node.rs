@@ -1,4 +1,4 @@
-//! The whole node, as `bin/helenus` composes it, and clients that speak the native protocol to it.
+//! The whole node, as `crates/node` composes it, and clients that speak the native protocol to it.
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,7 @@ use config::{CommitLogSync, Config, Host};
 use env::sim::{NodeId, World};
 use env::sync::{Semaphore, oneshot};
 use env::{Class, Env, Mesh};
-use helenus::{Message, Node, run_shard};
+use node::{Message, Node, run_shard};
 use protocol::BatchKind;
 use protocol::client::{Answer as Result_, BatchItem, BatchRequest, Parameters};
 use server::ConnectionLimits;

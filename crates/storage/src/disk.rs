@@ -3,7 +3,7 @@
 //! put aside: nothing is deleted, and until they are back nothing is purged that they may need.
 //!
 //! The first shard inspects each failure of a read, a flush or a compaction. It tells
-//! `bin/helenus/src/failure.rs`, which applies the policies.
+//! `crates/node/src/failure.rs`, which applies the policies.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 //! Cassandra keeps them (`Directories`), with the manifest and the statements that its tools look
 //! for (`SnapshotManifest`).
 //!
-//! The links are made while nothing that is live can go. `bin/helenus/src/snapshots.rs` removes
+//! The links are made while nothing that is live can go. `crates/node/src/snapshots.rs` removes
 //! snapshots whose time to live is over.
 
 use std::collections::BTreeSet;

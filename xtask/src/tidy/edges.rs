@@ -52,6 +52,28 @@ const EDGES: &Edges = &[
     ),
     ("server", &["types", "protocol", "metrics", "env", "tls"]),
     ("admin", &["types", "metrics", "env"]),
+    // what a node consists of
+    (
+        "node",
+        &[
+            "types",
+            "schema",
+            "sstable",
+            "protocol",
+            "config",
+            "metrics",
+            "env",
+            "storage",
+            "gossip",
+            "ring",
+            "internode",
+            "tls",
+            "messaging",
+            "cluster",
+            "server",
+            "admin",
+        ],
+    ),
 ];
 /// What runs whole nodes may name everything.
 const RUN_NODES: [&str; 2] = ["sim", "powercut"];

@@ -11,7 +11,7 @@ const PRODUCT_LINES_MAX: usize = 700;
 const OTHER_LINES_MAX: usize = 1_000;
 /// Files that are longer for a reason.
 const LONGER: &[(&str, &str)] = &[(
-    "bin/helenus/src/node.rs",
+    "crates/node/src/node.rs",
     "the order in which a node starts and ends is read from top to bottom; its parts move out one \
      by one",
 )];

@@ -5,7 +5,7 @@
 //! Pure: no clock, no I/O. What a node does not gather is `None` in [`NodeData`], and its tables
 //! are not served; they are never shown empty for want of data.
 //!
-//! `bin/helenus/src/views` gathers the data from all shards when a table is read.
+//! `crates/node/src/views` gathers the data from all shards when a table is read.
 
 mod data;
 mod gather;

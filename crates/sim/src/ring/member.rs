@@ -9,7 +9,7 @@ use cluster::Shard;
 use config::{Config, Host};
 use env::sim::{NodeId, World};
 use env::{Env, Instant, Mesh};
-use helenus::{Message, run_shard};
+use node::{Message, run_shard};
 use server::ConnectionLimits;
 
 use super::plan::{Plan, center};

@@ -28,7 +28,7 @@ use cluster::{Answer, Request, Shard};
 use config::{CommitLogSync, Config};
 use env::sim::{NodeId, World};
 use env::{Class, Env, Mesh};
-use helenus::{Message, Node, run_shard};
+use node::{Message, Node, run_shard};
 use protocol::{ErrorResponse, QueryOptions, Version};
 use server::ConnectionLimits;
 

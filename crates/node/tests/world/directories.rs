@@ -145,10 +145,10 @@ fn what_lies_in_the_wrong_directory_is_relocated() {
     let node = world.node("10.0.0.1".parse().unwrap());
     let serving = Serving::default();
     let (theirs, of) = (Rc::clone(&serving), Rc::clone(&configs));
-    world.start(node, 1, move |env: env::Env, mesh: env::Mesh<helenus::Message>| {
+    world.start(node, 1, move |env: env::Env, mesh: env::Mesh<node::Message>| {
         let (serving, config) = (Rc::clone(&theirs), std::sync::Arc::clone(&of.borrow()));
         let limits = server::ConnectionLimits::new();
-        helenus::run_shard(env.clone(), mesh, config, limits, move |node, _| {
+        node::run_shard(env.clone(), mesh, config, limits, move |node, _| {
             *serving.borrow_mut() = node.shard().map(|it| crate::Client {
                 env,
                 node: Rc::clone(it),
