@@ -237,11 +237,8 @@ fn run(path: Path, count: u64) -> heap::Allocated {
             ConnectionLimits::new(),
             move |node, _| {
                 let engine = Rc::clone(node.engine());
-                let served = |it: &Rc<cluster::Shard>| {
-                    let coordinator = Rc::clone(it.coordinator());
-                    (env, Served { coordinator, engine })
-                };
-                *serving.borrow_mut() = node.shard().map(served);
+                let coordinator = Rc::clone(node.shard().coordinator());
+                *serving.borrow_mut() = Some((env, Served { coordinator, engine }));
             },
         )
     });

@@ -1,4 +1,5 @@
-//! Counters, gauges and histograms that a shard owns: plain cells, no atomics, no globals.
+//! Counters, gauges and histograms that a shard owns: plain cells, no atomics, no globals. And the
+//! [`Level`] of a line that a node says, for the layers that say it.
 //!
 //! A [`Registry`] lives on one shard and hands out cheap handles ([`Counter`], [`Gauge`],
 //! [`Histogram`]) under Cassandra's metric names. To show them, a shard takes a [`Snapshot`],
@@ -10,6 +11,7 @@
 
 mod buckets;
 mod cells;
+mod level;
 mod name;
 pub mod prometheus;
 mod registry;
@@ -17,6 +19,7 @@ mod snapshot;
 
 pub use buckets::{BUCKETS, Buckets, DEFAULT_BUCKETS, MAX_BUCKETS, offsets};
 pub use cells::{Counter, Gauge, Histogram, Weight};
+pub use level::Level;
 pub use name::{Name, Unit};
 pub use registry::Registry;
 pub use snapshot::{Distribution, Reading, Sample, Snapshot};

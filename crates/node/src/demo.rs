@@ -14,8 +14,7 @@ impl Node {
     pub fn start_demo(self: &Rc<Self>, say: impl Fn(&str) + 'static) {
         let node = Rc::clone(self);
         self.env().spawn(Class::Background, async move {
-            let Some(shard) = node.shard().cloned() else { return };
-            let execute = async |text: String| execute(&shard, &text).await;
+            let execute = async |text: String| execute(node.shard(), &text).await;
             if let Err(error) = admin::demo::run(node.env(), execute, &say).await {
                 say(&format!("demo: {error}"));
             }

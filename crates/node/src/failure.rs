@@ -1,17 +1,22 @@
 //! What the node does when a disk fails it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-use config::{CommitFailurePolicy, DiskFailurePolicy};
-use env::Class;
+use config::{CommitFailurePolicy, Config, DiskFailurePolicy};
+use env::{Class, Env};
+use metrics::Level;
 use storage::commitlog::LogEvent;
+use storage::shards::Remote;
 use storage::{DiskEvent, DiskFailure};
 
-use crate::node::Node;
+use crate::client_server::ClientServer;
+use crate::context::Context;
+use crate::journal::Journal;
 
 /// What is done, besides that it is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+enum Action {
     /// Nothing.
     Say,
     /// Clients are served no more; nodetool is.
@@ -37,78 +42,87 @@ fn on_disk_failure(policy: DiskFailurePolicy, event: &DiskEvent) -> Action {
     }
 }
 
-impl Node {
-    /// Says what failed and acts; on any shard. Who calls it has seen to it that nothing wrong is
-    /// acknowledged.
-    pub(crate) fn act_on_failure(self: &Rc<Self>, action: Action, what: String) {
-        // to a node that ends nothing needs to be said
-        self.send_to_first(move |node| {
-            node.say_seldom("ERROR", what);
-            if action == Action::Say {
-                return;
+/// Acts on failures of any shard; those of the first one do.
+pub(crate) struct Failures {
+    env: Env,
+    journal: Rc<Journal>,
+    clients: Rc<ClientServer>,
+}
+
+impl Failures {
+    pub fn new(env: &Env, journal: &Rc<Journal>, clients: &Rc<ClientServer>) -> Rc<Self> {
+        let (env, journal, clients) = (env.clone(), Rc::clone(journal), Rc::clone(clients));
+        Rc::new(Self { env, journal, clients })
+    }
+
+    /// Says what failed and acts. Who calls it has seen to it that nothing wrong is acknowledged.
+    fn act(&self, action: Action, what: String) {
+        self.journal.say_seldom(Level::Error, what);
+        if action == Action::Say {
+            return;
+        }
+        let (env, clients) = (self.env.clone(), Rc::clone(&self.clients));
+        self.env.spawn(Class::Admin, async move {
+            // shards that are gone serve nobody
+            let _ = clients.stop(true).await;
+            if action == Action::End {
+                env.terminate();
             }
-            let acting = Rc::clone(node);
-            node.env().spawn(Class::Admin, async move {
-                // shards that are gone serve nobody
-                let _ = acting.stop_clients(true).await;
-                if action == Action::End {
-                    acting.env().terminate();
-                }
-            });
         });
     }
+}
 
-    /// Acts on disks that fail as `disk_failure_policy` says; on the first shard.
-    pub(crate) fn watch_disks(self: &Rc<Self>) {
-        let node = Rc::downgrade(self);
-        self.engine().watch_disks(Rc::new(move |event| {
-            let Some(node) = node.upgrade() else { return };
-            let policy = node.config().disk_failure_policy;
-            let action = on_disk_failure(policy, event);
-            let done = match action {
-                Action::Say => return node.act_on_failure(action, event.what.clone()),
-                // Cassandra's words
-                Action::StopClients => "Stopping transports",
-                Action::End => "Stopping the node",
-            };
-            let policy = node.config().lookup().word("disk_failure_policy");
-            let what = format!("{}. {done} as disk_failure_policy is {policy}", event.what);
-            node.act_on_failure(action, what);
-        }));
-    }
+/// Has the first shard's failures act on disks that fail, as `disk_failure_policy` says. What
+/// fails before the node is open is acted on then.
+pub(crate) fn watch_disks(context: &Context, failures: Remote<Failures>) {
+    let config = Arc::clone(&context.config);
+    context.engine.watch_disks(Rc::new(move |event| {
+        let action = on_disk_failure(config.disk_failure_policy, event);
+        let done = match action {
+            Action::Say => None,
+            // Cassandra's words
+            Action::StopClients => Some("Stopping transports"),
+            Action::End => Some("Stopping the node"),
+        };
+        let policy = config.lookup().word("disk_failure_policy");
+        let what = match done {
+            None => event.what.clone(),
+            Some(done) => format!("{}. {done} as disk_failure_policy is {policy}", event.what),
+        };
+        failures.send(0, move |first| first.act(action, what));
+    }));
+}
 
-    /// Acts on a failure of this shard's commit log as `commit_failure_policy` says.
-    pub(crate) fn watch_log(self: &Rc<Self>) {
-        let node = Rc::downgrade(self);
-        self.engine().watch_log(Rc::new(move |event| {
-            let Some(node) = node.upgrade() else { return };
-            let what = match event {
-                LogEvent::Failed(what) => what,
-                LogEvent::NotArchived(what) => {
-                    return node.act_on_failure(Action::Say, what.to_owned());
-                }
-                LogEvent::Late(what) => {
-                    let what = what.to_owned();
-                    return node.send_to_first(move |node| node.say_seldom("WARN", what));
-                }
-            };
-            let (action, policy) = match node.config().commit_failure_policy {
-                CommitFailurePolicy::Ignore => (Action::Say, "ignore: going on"),
-                CommitFailurePolicy::StopCommit => {
-                    (Action::Say, "stop_commit: accepting no writes until a restart")
-                }
-                CommitFailurePolicy::Stop => (
-                    Action::StopClients,
-                    "stop: accepting no writes until a restart, stopping transports",
-                ),
-                CommitFailurePolicy::Die => (Action::End, "die: stopping the node"),
-            };
-            let what = format!(
-                "Failed to persist commits to disk: {what}. Commit disk failure policy is {policy}"
-            );
-            node.act_on_failure(action, what);
-        }));
-    }
+/// Has the first shard's failures act on one of this shard's commit log, as
+/// `commit_failure_policy` says.
+pub(crate) fn watch_log(context: &Context, failures: Remote<Failures>) {
+    let (config, journal) = (Arc::clone(&context.config), Rc::clone(&context.journal));
+    context.engine.watch_log(Rc::new(move |event| {
+        let (action, what) = match event {
+            LogEvent::Failed(what) => on_log_failure(&config, what),
+            LogEvent::NotArchived(what) => (Action::Say, what.to_owned()),
+            LogEvent::Late(what) => return journal.say_seldom(Level::Warn, what.to_owned()),
+        };
+        // to a node that ends nothing needs to be said
+        failures.send(0, move |first| first.act(action, what));
+    }));
+}
+
+fn on_log_failure(config: &Config, what: &str) -> (Action, String) {
+    let (action, policy) = match config.commit_failure_policy {
+        CommitFailurePolicy::Ignore => (Action::Say, "ignore: going on"),
+        CommitFailurePolicy::StopCommit => {
+            (Action::Say, "stop_commit: accepting no writes until a restart")
+        }
+        CommitFailurePolicy::Stop => {
+            (Action::StopClients, "stop: accepting no writes until a restart, stopping transports")
+        }
+        CommitFailurePolicy::Die => (Action::End, "die: stopping the node"),
+    };
+    let what = format!(
+        "Failed to persist commits to disk: {what}. Commit disk failure policy is {policy}"
+    );
+    (action, what)
 }
 
 #[cfg(test)]

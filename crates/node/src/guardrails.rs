@@ -8,9 +8,11 @@ use std::time::Duration;
 use cluster::{DISK_NOTICES, DiskUsage, write_limits};
 use config::Config;
 use env::Instant;
-use storage::Finding;
-use storage::shards::{HasShards, Stopping};
+use metrics::Level;
+use storage::shards::Stopping;
+use storage::{Engine, Finding};
 
+use crate::journal::Journal;
 use crate::node::Node;
 
 /// How often the disk is looked at (`cassandra.disk_usage.monitor_interval_ms`).
@@ -55,29 +57,25 @@ fn percent(data: u64, in_memory: u64, free: u64, most: Option<u64>) -> i64 {
     i64::try_from(share.div_ceil(PERCENT)).unwrap_or(i64::MAX)
 }
 
-impl Node {
-    /// Tells the log of partitions and collections that are too large when they are written; on the
-    /// first shard.
-    pub(crate) fn watch_writes(self: &Rc<Self>, config: &Config) {
-        let node = Rc::downgrade(self);
-        let tell = move |finding: &Finding<'_>| {
-            if let (Some(node), Some(text)) = (node.upgrade(), cluster::oversized(finding)) {
-                node.say_seldom(if finding.is_failure { "ERROR" } else { "WARN" }, text);
-            }
-        };
-        self.engine().watch_writes(write_limits(config), Rc::new(tell));
-    }
+/// Tells the log of partitions and collections that are too large when they are written; on the
+/// first shard.
+pub(crate) fn watch_writes(engine: &Engine, journal: &Rc<Journal>, config: &Config) {
+    let journal = Rc::clone(journal);
+    let tell = move |finding: &Finding<'_>| {
+        if let Some(text) = cluster::oversized(finding) {
+            journal.say_seldom(if finding.is_failure { Level::Error } else { Level::Warn }, text);
+        }
+    };
+    engine.watch_writes(write_limits(config), Rc::new(tell));
+}
 
+impl Node {
     /// Goes on under a configuration that the operator changed, on all shards; on the first one.
     pub(crate) async fn set_config(self: &Rc<Self>, config: Arc<Config>) -> Result<(), Stopping> {
-        self.watch_writes(&config);
+        watch_writes(self.engine(), self.journal(), &config);
         for shard in 0..self.shards().count() {
             let config = Arc::clone(&config);
-            let set = move |node: &Rc<Self>| {
-                if let Some(shard) = node.shard() {
-                    shard.guardrails().set_config(&config);
-                }
-            };
+            let set = move |node: &Rc<Self>| node.shard().guardrails().set_config(&config);
             self.on_shard(shard, set).await?;
         }
         Ok(())
@@ -105,8 +103,7 @@ impl Node {
         let mut told: [Option<Instant>; 2] = [None; 2];
         let mut before = DiskUsage::NotAvailable;
         loop {
-            let Some(shard) = self.shard() else { return };
-            let limits = DiskLimits::of(&shard.guardrails().current_config());
+            let limits = DiskLimits::of(&self.shard().guardrails().current_config());
             let usage = match limits.warn > 0 || limits.fail > 0 {
                 true => self.look_at_disk(&limits, &mut told).await.unwrap_or(before),
                 false => DiskUsage::NotAvailable,
@@ -114,11 +111,8 @@ impl Node {
             if usage != before {
                 before = usage;
                 for shard in 0..self.shards().count() {
-                    let set = move |node: &Rc<Self>| {
-                        if let Some(shard) = node.shard() {
-                            shard.guardrails().set_disk_usage(usage);
-                        }
-                    };
+                    let set =
+                        move |node: &Rc<Self>| node.shard().guardrails().set_disk_usage(usage);
                     // a shard that stops needs to know nothing
                     let _ = self.on_shard(shard, set).await;
                 }
@@ -145,14 +139,14 @@ impl Node {
         let name = usage.name();
         let (level, text) = match usage {
             DiskUsage::Full => (
-                "ERROR",
+                Level::Error,
                 format!(
                     "Local data disk usage {percent}%({name}) exceeds failure threshold of {}%, will stop accepting writes",
                     limits.fail
                 ),
             ),
             DiskUsage::Stuffed => (
-                "WARN",
+                Level::Warn,
                 format!(
                     "Local data disk usage {percent}%({name}) exceeds warning threshold of {}%",
                     limits.warn

@@ -89,7 +89,7 @@ impl Operations {
 
 /// What `system_views.pending_hints` shows; on the first shard.
 pub(crate) fn shown(node: &Rc<Node>) -> Vec<Shown> {
-    let pending = node.shard().map(|shard| shard.handoff().pending());
+    let pending = node.shard().handoff().pending();
     let row = |hints: cluster::PendingHints| {
         let node = hints.node.as_ref();
         let name = |of: Option<&std::sync::Arc<str>>| of.map_or(UNKNOWN, |name| &**name).to_owned();
@@ -108,5 +108,5 @@ pub(crate) fn shown(node: &Rc<Node>) -> Vec<Shown> {
             oldest: hints.oldest,
         }
     };
-    pending.unwrap_or_default().into_iter().map(row).collect()
+    pending.into_iter().map(row).collect()
 }

@@ -1,36 +1,57 @@
-//! The node, composed: what one shard runs, in production and in simulated worlds alike.
+//! A node: what each of its shards runs, from its start to its end, in production and in simulated
+//! worlds alike.
 //!
 //! What a node has once lives on the first shard: flushes, compactions, the set of SSTables, the
 //! schema, gossip, hints and the queue of passwords.
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod all_shards;
+mod background;
+mod caches;
+mod client_server;
+mod context;
 mod demo;
+mod directories;
+mod drain;
+mod encryption;
+mod engine_metrics;
 mod error;
 mod failure;
+mod figures;
+mod first_superuser;
 mod guardrails;
 mod hint_view;
 mod histograms;
+mod inbox;
+mod journal;
+mod key_stores;
+mod life;
 mod loop_metrics;
 mod memory;
 mod message;
+mod metrics_view;
+mod mode;
 mod network_view;
 mod node;
-mod node_metrics;
+mod notes;
 mod operator;
+mod own_keyspaces;
 mod peers;
+mod race;
+mod ring_entry;
 mod ring_view;
 mod saved_caches;
 mod settings;
 mod snapshots;
 mod table_metrics;
 mod table_stats;
-mod tls;
 mod upkeep;
 mod views;
 
 pub use error::NodeError;
+pub use life::{Ready, run_shard};
 pub use memory::Memory;
 pub use message::Message;
-pub use node::{Node, Ready, run_shard};
+pub use node::Node;
 pub use settings::{io_depth, server_settings, storage_options};

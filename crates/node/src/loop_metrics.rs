@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use env::{Class, ClassStats, IoKind, IoStats, Stats};
-use metrics::{Name, Unit};
+use env::{Class, ClassStats, IoKind, IoStats, Mesh, Stats};
+use metrics::{Name, Registry, Unit};
 
-use crate::node::Node;
-use crate::node_metrics::{NANOS, gauge};
+use crate::figures::{NANOS, gauge};
+use crate::message::Message;
 
 /// Numbers of the loop that only grow: type, name, what they are.
 const COUNTS: &[(&str, &str, &str, fn(&Stats) -> u64)] = &[
@@ -54,62 +54,56 @@ const DISK: &[(&str, Unit, &str, fn(&IoStats) -> u64)] = &[
     ("QueueTime", Unit::Micros, "Time in the shard's own queue.", |io| io.queue_ns / NANOS),
 ];
 
-impl Node {
-    /// Shows the loop's counters, as of the last look at them.
-    pub(crate) fn register_loop(&self) {
-        let registry = &self.registry;
-        let observed = &self.observed;
-        for (kind, name, help, value) in COUNTS {
-            let probe = reader(observed, *value);
-            registry.count_probe(Name::new(kind, name), Unit::Count, help, probe);
-        }
-        for (kind, name, help, value) in GAUGES {
-            let probe = reader(observed, *value);
-            let probe = move || gauge(probe());
-            registry.probe(Name::new(kind, name), Unit::Count, help, probe);
-        }
-        for (kind, name, help, value) in PEAKS {
-            let probe = reader(observed, *value);
-            registry.peak_probe(Name::new(kind, name), Unit::Count, help, probe);
-        }
-        let unsent = self.mesh().clone();
-        registry.probe(
-            Name::new("Mesh", "Unsent"),
-            Unit::Count,
-            "Messages that wait to be sent to other shards.",
-            move || gauge(unsent.unsent()),
-        );
-        for class in Class::ALL {
-            self.register_class(class);
-        }
+/// Shows the loop's counters, as of the last look at them.
+pub(crate) fn register_loop(
+    registry: &Registry,
+    observed: &Rc<RefCell<Stats>>,
+    mesh: &Mesh<Message>,
+) {
+    for (kind, name, help, value) in COUNTS {
+        let probe = reader(observed, *value);
+        registry.count_probe(Name::new(kind, name), Unit::Count, help, probe);
     }
+    for (kind, name, help, value) in GAUGES {
+        let probe = reader(observed, *value);
+        let probe = move || gauge(probe());
+        registry.probe(Name::new(kind, name), Unit::Count, help, probe);
+    }
+    for (kind, name, help, value) in PEAKS {
+        let probe = reader(observed, *value);
+        registry.peak_probe(Name::new(kind, name), Unit::Count, help, probe);
+    }
+    let unsent = mesh.clone();
+    registry.probe(
+        Name::new("Mesh", "Unsent"),
+        Unit::Count,
+        "Messages that wait to be sent to other shards.",
+        move || gauge(unsent.unsent()),
+    );
+    for class in Class::ALL {
+        register_class(registry, observed, class);
+    }
+}
 
-    fn register_class(&self, class: Class) {
-        let registry = &self.registry;
-        let name = |name| Name::new("EventLoop", name).scope(class.name());
-        for (of, unit, help, value) in CLASSES {
+fn register_class(registry: &Registry, observed: &Rc<RefCell<Stats>>, class: Class) {
+    let name = |name| Name::new("EventLoop", name).scope(class.name());
+    for (of, unit, help, value) in CLASSES {
+        let value = *value;
+        let probe = reader(observed, move |stats| value(&stats.class(class)));
+        registry.count_probe(name(of), *unit, help, probe);
+    }
+    let longest = reader(observed, move |s| s.class(class).longest_ns / NANOS);
+    registry.peak_probe(name("LongestPoll"), Unit::Micros, "The longest poll of a task.", longest);
+    for kind in IoKind::ALL {
+        let name = |name| Name::new("Disk", name).path(class.name()).scope(kind.name());
+        for (of, unit, help, value) in DISK {
             let value = *value;
-            let probe = reader(&self.observed, move |stats| value(&stats.class(class)));
+            let probe = reader(observed, move |stats| value(&stats.io(class, kind)));
             registry.count_probe(name(of), *unit, help, probe);
         }
-        let longest = reader(&self.observed, move |s| s.class(class).longest_ns / NANOS);
-        registry.peak_probe(
-            name("LongestPoll"),
-            Unit::Micros,
-            "The longest poll of a task.",
-            longest,
-        );
-        for kind in IoKind::ALL {
-            let name = |name| Name::new("Disk", name).path(class.name()).scope(kind.name());
-            for (of, unit, help, value) in DISK {
-                let value = *value;
-                let probe = reader(&self.observed, move |stats| value(&stats.io(class, kind)));
-                registry.count_probe(name(of), *unit, help, probe);
-            }
-            let longest = reader(&self.observed, move |s| s.io(class, kind).longest_ns / NANOS);
-            let help = "The longest time from submission to completion.";
-            registry.peak_probe(name("Longest"), Unit::Micros, help, longest);
-        }
+        let longest = reader(observed, move |s| s.io(class, kind).longest_ns / NANOS);
+        let help = "The longest time from submission to completion.";
+        registry.peak_probe(name("Longest"), Unit::Micros, help, longest);
     }
 }
 

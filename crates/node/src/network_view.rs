@@ -37,8 +37,7 @@ impl Node {
     /// Messages that came, of all shards.
     pub(crate) async fn came(&self) -> Result<ByVerb, Stopping> {
         let look = |node: &std::rc::Rc<Self>| -> ByVerb {
-            let shard = node.shard();
-            let messenger = shard.and_then(|shard| shard.peers().messenger());
+            let messenger = node.shard().peers().messenger();
             let came = |verb: &Verb| Some((*verb, messenger?.came(*verb)));
             Verb::ALL.iter().filter_map(came).collect()
         };
@@ -55,7 +54,7 @@ impl Node {
     /// Messages to other nodes, of all shards.
     async fn sent(&self, connection: Connection) -> Result<Messages, Stopping> {
         let look = move |node: &std::rc::Rc<Self>| {
-            let messenger = node.shard().and_then(|it| it.peers().messenger().cloned());
+            let messenger = node.shard().peers().messenger().cloned();
             messenger.map(|messenger| messenger.sent(connection)).unwrap_or_default()
         };
         let mut all = Messages::default();
@@ -92,7 +91,7 @@ impl Operations {
 
     /// For `netstats`.
     pub(crate) async fn messages_now(&self) -> Answer<NetStats> {
-        let metrics = self.0.all_metrics().await.map_err(failed)?;
+        let metrics = self.0.metrics().all().await.map_err(failed)?;
         let repairs = |name| match reading(&metrics, &Name::new("ReadRepair", name)) {
             Some(Reading::Counter(count)) => *count,
             _ => 0,
@@ -101,7 +100,7 @@ impl Operations {
             self.0.sent(connection).await.map_err(failed)
         };
         Ok(NetStats {
-            mode: self.0.mode().to_owned(),
+            mode: self.0.mode.name().to_owned(),
             // nothing of 5.0.9 counts the others, either
             read_repair: ReadRepairs {
                 blocking: repairs("RepairedBlocking"),
@@ -115,7 +114,7 @@ impl Operations {
 
     /// For `proxyhistograms`.
     pub(crate) async fn latencies_now(&self) -> Answer<ProxyHistograms> {
-        let metrics = self.0.all_metrics().await.map_err(failed)?;
+        let metrics = self.0.metrics().all().await.map_err(failed)?;
         let of = |scope| -> Percentiles {
             match reading(&metrics, &Name::of_request(scope, "Latency")) {
                 Some(Reading::Histogram(latencies)) => recent(Some(latencies)),

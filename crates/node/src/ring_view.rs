@@ -10,13 +10,14 @@ use admin::{
     ReplicatedRange, Ring, RingNode, TableName,
 };
 use cluster::Membership;
+use metrics::Level;
 use schema::{Keyspace, Strategy};
 use storage::PartitionKey;
 use storage::shards::Stopping;
 use types::{Address, Uuid};
 
 use crate::operator::{Operations, failed, key_bytes};
-use crate::table_metrics::is_system;
+use crate::own_keyspaces::is_system;
 
 /// Cassandra's words where keyspaces cannot be compared (`StorageService.effectiveOwnership`).
 const MEANINGLESS: &str = "Non-system keyspaces don't have the same replication settings, \
@@ -37,12 +38,11 @@ type Shares = (Vec<Option<f32>>, Option<String>);
 
 impl Operations {
     pub(crate) fn membership(&self) -> Answer<&Rc<Membership>> {
-        let shard = self.0.shard();
-        shard.and_then(|it| it.membership()).ok_or_else(|| failed(Stopping))
+        self.0.shard().membership().ok_or_else(|| failed(Stopping))
     }
 
     fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
-        let ring = self.0.shard().and_then(|it| it.peers().ring());
+        let ring = self.0.shard().peers().ring();
         ring.ok_or_else(|| failed("the node has not joined the ring yet"))
     }
 
@@ -217,7 +217,7 @@ impl Operations {
     /// Takes part in gossip, or does not any more.
     pub(crate) fn switch_gossip(&self, takes_part: bool) -> Answer<()> {
         let membership = self.membership()?;
-        match (takes_part, self.0.mode()) {
+        match (takes_part, self.0.mode.name()) {
             (true, "DRAINED") => Err(Refusal::BadUse(
                 "Unable to start gossip because the node was drained.".to_owned(),
             )),
@@ -229,9 +229,9 @@ impl Operations {
                 Ok(())
             }
             (false, _) => {
-                if self.0.serves_clients() && membership.is_running() {
+                if self.0.clients().serves() && membership.is_running() {
                     let text = "Disabling gossip while native transport is still active is unsafe";
-                    self.0.say("WARN", text.to_owned());
+                    self.0.say(Level::Warn, text.to_owned());
                 }
                 membership.stop_gossip();
                 Ok(())
@@ -241,10 +241,10 @@ impl Operations {
 
     /// Reads the seeds from the configuration again.
     pub(crate) async fn seeds_anew(&self) -> Answer<Option<Vec<SocketAddr>>> {
-        match self.0.reload_seeds().await {
+        match self.0.ring_entry.reload_seeds().await {
             Ok(seeds) => Ok(seeds.map(|seeds| seeds.into_iter().map(socket).collect())),
             Err(why) => {
-                self.0.say("WARN", format!("Error while getting seed node list: {why}"));
+                self.0.say(Level::Warn, format!("Error while getting seed node list: {why}"));
                 Ok(None)
             }
         }

@@ -14,7 +14,7 @@ use storage::snapshot::{MANIFEST, SNAPSHOTS};
 use types::CqlType;
 
 use crate::node::Node;
-use crate::table_metrics::is_system;
+use crate::own_keyspaces::is_system;
 
 /// Between two looks for snapshots whose time is over
 /// (`cassandra.snapshot.cleanup_period_seconds`).
@@ -28,7 +28,7 @@ impl Node {
         let failed = |e: &dyn std::fmt::Display| Refusal::Failed(e.to_string());
         let storage = self.engine().node().ok_or_else(|| failed(&"the node is stopping"))?;
         let schema = self.engine().schema();
-        let release = self.shard().map(|it| it.identity().release).unwrap_or_default();
+        let release = self.shard().identity().release;
         let tables = meant(&schema, &wanted.of)?;
         let there = self.snapshots().await;
         let is_there = |table: &Table| {

@@ -1,17 +1,18 @@
 //! Metrics of tables: a bounded number of them, users' before the system's.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use metrics::{Name, Unit};
+use metrics::{Name, Registry, Unit};
 use schema::{Schema, TableId};
-use storage::{CasStep, TableStats, TableStore};
+use storage::{CasStep, Engine, TableStats, TableStore};
 
-use crate::node::Node;
-use crate::node_metrics::{NANOS, gauge};
+use crate::figures::{NANOS, gauge};
+use crate::own_keyspaces::is_system;
 
 /// Tables with series of their own; those beyond are only counted.
-pub const SHOWN_TABLES: usize = 256;
+const SHOWN_TABLES: usize = 256;
 
 /// Numbers of a table that only grow.
 const COUNTS: &[(&str, Unit, &str, fn(&TableStats) -> u64)] = &[
@@ -50,12 +51,6 @@ const COUNTS: &[(&str, Unit, &str, fn(&TableStats) -> u64)] = &[
     ("SpeculativeRetries", Unit::Count, "Speculative retries.", |s| s.speculative_retries.get()),
 ];
 
-/// Is the keyspace one of Cassandra's own?
-pub(crate) fn is_system(keyspace: &str) -> bool {
-    let own = ["system", "system_schema", "system_auth", "system_distributed", "system_traces"];
-    own.contains(&keyspace)
-}
-
 /// The tables to show: all shards come to the same answer, as the schema is the same.
 fn shown(schema: &Schema) -> (BTreeSet<TableId>, usize) {
     let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
@@ -65,54 +60,57 @@ fn shown(schema: &Schema) -> (BTreeSet<TableId>, usize) {
     (tables.iter().take(SHOWN_TABLES).map(|table| table.id).collect(), hidden)
 }
 
-impl Node {
+/// The tables that a shard's metrics show.
+#[derive(Default)]
+pub(crate) struct ShownTables(RefCell<BTreeSet<TableId>>);
+
+impl ShownTables {
     /// Lets the metrics show the schema's tables of now.
-    pub(crate) fn show_tables(&self) {
-        let (wanted, hidden) = shown(&self.engine().schema());
-        let mut known = self.shown_tables.borrow_mut();
+    pub fn show(&self, registry: &Registry, engine: &Engine) {
+        let (wanted, hidden) = shown(&engine.schema());
+        let mut known = self.0.borrow_mut();
         if *known == wanted {
             return;
         }
-        self.registry.remove(|name| name.kind == "Table");
+        let is_first = engine.env().shard() == 0;
+        registry.remove(|name| name.kind == "Table");
         for id in &wanted {
-            if let Ok(store) = self.engine().store(*id) {
-                self.show_table(&store);
+            if let Ok(store) = engine.store(*id) {
+                show_table(registry, &store, is_first);
             }
         }
-        if self.env().shard() == 0 {
+        if is_first {
             let name = Name::new("Storage", "TablesNotShown");
             let help = "Tables without series of their own.";
-            self.registry.gauge(name, Unit::Count, help).set(gauge(hidden));
+            registry.gauge(name, Unit::Count, help).set(gauge(hidden));
         }
         *known = wanted;
     }
+}
 
-    fn show_table(&self, store: &Rc<TableStore>) {
-        let table = store.table();
-        let name = |of| Name::of_table(&table.keyspace, &table.name, of);
-        for (of, unit, help, value) in COUNTS {
-            let (store, value) = (Rc::clone(store), *value);
-            self.registry.count_probe(name(of), *unit, help, move || value(&store.stats));
-        }
-        let show = |of, unit, help, value: fn(&TableStore) -> i64| {
-            let store = Rc::clone(store);
-            self.registry.probe(name(of), unit, help, move || value(&store));
-        };
-        show("MemtableLiveDataSize", Unit::Bytes, "Bytes in the memtable.", |store| {
-            gauge(store.memtable_bytes().0)
-        });
-        show("MemtableFrozenSize", Unit::Bytes, "Bytes in memtables being flushed.", |store| {
-            gauge(store.memtable_bytes().1)
-        });
-        if self.env().shard() != 0 {
-            // SSTables are the node's: the first shard shows them.
-            return;
-        }
-        show("LiveSSTableCount", Unit::Count, "SSTables.", |store| {
-            gauge(store.live().tables().len())
-        });
-        show("LiveDiskSpaceUsed", Unit::Bytes, "Bytes of SSTables.", |store| {
-            gauge(store.live().tables().iter().map(|table| table.bytes_on_disk).sum::<u64>())
-        });
+fn show_table(registry: &Registry, store: &Rc<TableStore>, is_first: bool) {
+    let table = store.table();
+    let name = |of| Name::of_table(&table.keyspace, &table.name, of);
+    for (of, unit, help, value) in COUNTS {
+        let (store, value) = (Rc::clone(store), *value);
+        registry.count_probe(name(of), *unit, help, move || value(&store.stats));
     }
+    let show = |of, unit, help, value: fn(&TableStore) -> i64| {
+        let store = Rc::clone(store);
+        registry.probe(name(of), unit, help, move || value(&store));
+    };
+    show("MemtableLiveDataSize", Unit::Bytes, "Bytes in the memtable.", |store| {
+        gauge(store.memtable_bytes().0)
+    });
+    show("MemtableFrozenSize", Unit::Bytes, "Bytes in memtables being flushed.", |store| {
+        gauge(store.memtable_bytes().1)
+    });
+    if !is_first {
+        // SSTables are the node's: the first shard shows them.
+        return;
+    }
+    show("LiveSSTableCount", Unit::Count, "SSTables.", |store| gauge(store.live().tables().len()));
+    show("LiveDiskSpaceUsed", Unit::Bytes, "Bytes of SSTables.", |store| {
+        gauge(store.live().tables().iter().map(|table| table.bytes_on_disk).sum::<u64>())
+    });
 }

@@ -9,11 +9,11 @@ use admin::{PartitionBytes, PerRead, Requests, TableStats};
 use env::Env;
 use schema::{Table, TableId};
 use sstable::table::Storage;
-use storage::shards::{HasShards, Stopping};
+use storage::shards::Stopping;
 use storage::{LiveSet, SSTable};
 
+use crate::figures::NANOS;
 use crate::node::Node;
-use crate::node_metrics::NANOS;
 
 /// Bytes that a filter's file has beside its bits: their number and that of the hashes.
 const FILTER_HEAD: u64 = 8;

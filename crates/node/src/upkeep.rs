@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use admin::{Answer, NewSnapshot, Refusal, Scrub, Snapshots, TableName, Verify};
+use metrics::Level;
 use ring::TokenRange;
 use schema::TableId;
 use storage::{Depth, Owned, Scrubbed, StorageError};
@@ -34,7 +35,7 @@ impl Node {
             Ok(()) | Err(StorageError::UnknownTable(_)) => Ok(()),
             Err(error) => {
                 let name = format!("{}.{}", table.keyspace, table.name);
-                self.say("ERROR", format!("Scrub of {name} stopped: {error}"));
+                self.say(Level::Error, format!("Scrub of {name} stopped: {error}"));
                 Err(Refusal::Failed(error.to_string()))
             }
         }
@@ -44,7 +45,7 @@ impl Node {
         let Scrubbed { path, good, empty, bad, out_of_order, why } = one;
         let path = path.display();
         self.say(
-            "INFO",
+            Level::Info,
             format!(
                 "Scrub of {path} complete: {good} partitions in new sstable and {empty} empty (tombstoned) partitions \
                  dropped"
@@ -55,14 +56,14 @@ impl Node {
                 "Scrub of {path} found {out_of_order} partitions out of order and wrote them to \
                  an SSTable of their own"
             );
-            self.say("WARN", text);
+            self.say(Level::Warn, text);
         }
         if let Some(why) = why {
             let text = format!(
                 "Scrub of {path} left out {bad} partitions that it could not read; a snapshot \
                  taken before may have them; the first error: {why}"
             );
-            self.say("WARN", text);
+            self.say(Level::Warn, text);
         }
     }
 
@@ -71,7 +72,7 @@ impl Node {
     fn owned_ranges(&self, id: TableId) -> Vec<Owned> {
         let schema = self.engine().schema();
         let keyspace = schema.table_by_id(&id).and_then(|table| schema.keyspace(&table.keyspace));
-        let ring = self.shard().and_then(|shard| shard.peers().ring());
+        let ring = self.shard().peers().ring();
         let (Some(keyspace), Some(ring)) = (keyspace, ring) else { return Vec::new() };
         let Some(placement) = ring.placement(&keyspace.replication.strategy) else {
             return Vec::new();
@@ -111,7 +112,7 @@ impl Node {
         for (path, error) in &damaged {
             let path = path.display();
             self.say(
-                "ERROR",
+                Level::Error,
                 format!(
                     "Invalid SSTable {path}, please force {full}repair (not supported here: scrub \
                      the table, or restore it from a snapshot): {error}"

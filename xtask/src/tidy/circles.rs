@@ -16,7 +16,6 @@ const LEFT: &Table = &[
     ("bench/load", 4),
     ("crates/cql", 22),
     ("crates/env", 9),
-    ("crates/node", 12),
     ("crates/powercut", 2),
     ("crates/sim", 12),
     ("crates/storage", 9),

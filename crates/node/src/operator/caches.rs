@@ -6,12 +6,11 @@ use std::sync::Arc;
 use admin::{Answer, Cache, CacheName, CachesOperator, ChunkCache};
 use config::Config;
 use env::{Class, IoKind};
-use storage::shards::HasShards;
-use storage::{CacheKind, CacheStats};
+use storage::CacheKind;
 
 use super::{Operations, failed};
+use crate::figures::NANOS;
 use crate::node::Node;
-use crate::node_metrics::NANOS;
 use crate::saved_caches::saving;
 
 /// The cache of that name.
@@ -24,18 +23,8 @@ fn kind_of(cache: CacheName) -> CacheKind {
 }
 
 impl Operations {
-    /// What a cache of all shards holds and did.
-    async fn cache_stats(&self, kind: CacheKind) -> Answer<CacheStats> {
-        let mut all = CacheStats::default();
-        for shard in 0..self.0.shards().count() {
-            let look = move |node: &Rc<Node>| node.engine().cache_stats(kind);
-            all += self.0.shards().call(shard, look).await.map_err(failed)?;
-        }
-        Ok(all)
-    }
-
     pub(super) async fn cache(&self, kind: CacheKind) -> Answer<Cache> {
-        let stats = self.cache_stats(kind).await?;
+        let (stats, _) = self.0.caches.of_all(kind).await.map_err(failed)?;
         Ok(Cache {
             entries: stats.entries,
             size_bytes: stats.bytes,
@@ -54,7 +43,7 @@ impl Operations {
             reads += io.ops;
             nanos += io.queue_ns + io.device_ns;
         }
-        let stats = self.cache_stats(CacheKind::Chunks).await?;
+        let (stats, _) = self.0.caches.of_all(CacheKind::Chunks).await.map_err(failed)?;
         Ok(ChunkCache {
             entries: stats.entries,
             size_bytes: stats.bytes,
@@ -68,21 +57,11 @@ impl Operations {
 
 impl CachesOperator for Operations {
     async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
-        let kind = kind_of(cache);
-        for shard in 0..self.0.shards().count() {
-            let empty = move |node: &Rc<Node>| node.engine().clear_cache(kind);
-            self.0.shards().call(shard, empty).await.map_err(failed)?;
-        }
-        Ok(())
+        self.0.caches.clear(kind_of(cache)).await.map_err(failed)
     }
 
     async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
-        let kind = kind_of(cache);
-        for shard in 0..self.0.shards().count() {
-            let set = move |node: &Rc<Node>| node.engine().set_cache_limit(kind, bytes);
-            self.0.shards().call(shard, set).await.map_err(failed)?;
-        }
-        Ok(())
+        self.0.caches.set_limit(kind_of(cache), bytes).await.map_err(failed)
     }
 
     async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()> {
@@ -95,7 +74,7 @@ impl CachesOperator for Operations {
         let mut config = Config::clone(&shard.guardrails().current_config());
         config.set(&format!("{key}={most}")).map_err(failed)?;
         self.0.set_config(Arc::new(config)).await.map_err(failed)?;
-        self.0.saved_caches.changed.notify_all();
+        self.0.saved_caches.begin_periods_anew();
         Ok(())
     }
 }

@@ -8,13 +8,12 @@ use admin::{
 };
 use env::{File, IO_WINDOW, OpenOptions};
 use storage::CacheKind;
-use storage::shards::HasShards;
 use types::Uuid;
 
 use super::{Operations, failed};
+use crate::figures::NANOS;
 use crate::memory::Memory;
 use crate::node::Node;
-use crate::node_metrics::NANOS;
 use crate::settings::io_depth;
 
 /// Bytes of `/proc/self/statm` that are worth reading, and the page's size it counts in.
@@ -60,7 +59,7 @@ impl NodeOperator for Operations {
         Ok(NodeInfo {
             host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
             gossip_active: self.gossip_active().await?,
-            native_transport_active: self.0.serves_clients(),
+            native_transport_active: self.0.clients().serves(),
             load_bytes: engine.disk_bytes(),
             uncompressed_load_bytes: all,
             generation: identity.generation.into(),
@@ -106,29 +105,29 @@ impl NodeOperator for Operations {
     }
 
     async fn drain(&self) -> Answer<()> {
-        Ok(self.0.drain().await?)
+        Ok(self.0.drain().drain().await?)
     }
 
     async fn stop_daemon(&self) -> Answer<()> {
-        self.0.drain().await?;
+        self.0.drain().drain().await?;
         // The answer leaves before this shard sees the order: it is written without waiting.
         self.0.env().terminate();
         Ok(())
     }
 
     async fn native_transport(&self) -> Answer<bool> {
-        Ok(self.0.serves_clients())
+        Ok(self.0.clients().serves())
     }
 
     async fn start_native_transport(&self) -> Answer<()> {
-        if self.0.is_empty() {
+        if self.0.mode.is_drained() {
             let text = "Unable to start native transport because the node was drained.";
             return Err(Refusal::BadUse(text.to_owned()));
         }
-        Ok(self.0.start_clients().await?)
+        Ok(self.0.clients().start().await?)
     }
 
     async fn stop_native_transport(&self, force: bool) -> Answer<()> {
-        Ok(self.0.stop_clients(force).await?)
+        Ok(self.0.clients().stop(force).await?)
     }
 }

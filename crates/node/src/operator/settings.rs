@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use admin::{Answer, Refusal, Setting, SettingsOperator, Timeout};
 use config::{Config, Timeouts};
-use storage::shards::HasShards;
 
 use super::{Operations, failed};
 use crate::node::Node;
@@ -49,11 +48,7 @@ impl SettingsOperator for Operations {
         *place(&mut timeouts, timeout).ok_or_else(|| unserved(timeout))? =
             Duration::from_millis(millis);
         for shard in 0..self.0.shards().count() {
-            let set = move |node: &Rc<Node>| {
-                if let Some(shard) = node.shard() {
-                    shard.set_timeouts(timeouts);
-                }
-            };
+            let set = move |node: &Rc<Node>| node.shard().set_timeouts(timeouts);
             self.0.shards().call(shard, set).await.map_err(failed)?;
         }
         Ok(())
@@ -79,11 +74,7 @@ impl SettingsOperator for Operations {
 
     async fn set_trace_probability(&self, share: f64) -> Answer<()> {
         for shard in 0..self.0.shards().count() {
-            let set = move |node: &Rc<Node>| {
-                if let Some(shard) = node.shard() {
-                    shard.tracer().set_probability(share);
-                }
-            };
+            let set = move |node: &Rc<Node>| node.shard().tracer().set_probability(share);
             self.0.shards().call(shard, set).await.map_err(failed)?;
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use admin::{Answer, NewImport, Refusal, SSTablesOperator, Scrub, TableName, Verify};
+use metrics::Level;
 use schema::TombstoneOption;
 use sstable::descriptor::NB;
 use storage::StorageError;
@@ -61,7 +62,7 @@ impl SSTablesOperator for Operations {
     /// say that it is done would be wrong.
     async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
         let tables = self.tables(keyspace, tables)?;
-        let is_alone = self.0.shard().is_none_or(|it| it.peers().is_alone());
+        let is_alone = self.0.shard().peers().is_alone();
         match is_alone || tables.is_empty() {
             true => Ok(()),
             false => {
@@ -96,8 +97,8 @@ impl SSTablesOperator for Operations {
         let how = storage::Import { copy, keep_level, verify };
         let refused = self.storage()?.import(table.id, &places, how).await.map_err(failed)?;
         let tell = |(directory, error): (PathBuf, StorageError)| {
-            self.0.say_seldom(
-                "ERROR",
+            self.0.journal().say_seldom(
+                Level::Error,
                 format!("cannot import the SSTables in {}: {error}", directory.display()),
             );
             directory.display().to_string()

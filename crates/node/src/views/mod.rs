@@ -2,7 +2,6 @@
 //! one is read.
 
 mod distributions;
-mod journal;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,11 +13,9 @@ use cluster::virtual_tables::{
     SsTableTask, ThreadPool, Views,
 };
 use internode::Verb;
-use metrics::{Name, Reading, Snapshot};
-use storage::shards::{HasShards, Stopping};
-use storage::{CacheKind, CacheStats};
-
-pub(crate) use journal::Journal;
+use metrics::{Name, Reading};
+use storage::CacheKind;
+use storage::shards::Stopping;
 
 use crate::network_view::{is_gossip, is_schema};
 use crate::node::Node;
@@ -47,7 +44,7 @@ impl Views for NodeViews {
 
     fn forget_logs(&self) {
         if let Some(node) = self.0.upgrade() {
-            node.journal.forget();
+            node.journal().forget();
         }
     }
 }
@@ -63,11 +60,11 @@ impl Node {
         match table {
             "clients" => data.clients = Some(self.all_clients().await?),
             "queries" => data.queries = Some(self.all_queries().await?),
-            "caches" => data.caches = Some(self.caches().await?),
+            "caches" => data.caches = Some(self.shown_caches().await?),
             "thread_pools" => data.thread_pools = Some(self.pools().await?),
             "sstable_tasks" => data.sstable_tasks = Some(self.on_first(sstable_tasks).await?),
             "snapshots" => data.snapshots = Some(self.snapshots().await),
-            "system_logs" => data.logs = Some(self.on_first(|node| node.journal.lines()).await?),
+            "system_logs" => data.logs = Some(self.journal().lines().await?),
             "system_properties" => data.system_properties = Some(properties()),
             "pending_hints" => {
                 data.pending_hints = Some(self.on_first(crate::hint_view::shown).await?);
@@ -109,13 +106,8 @@ impl Node {
         Ok(all)
     }
 
-    /// The metrics of all shards together.
-    pub(crate) async fn all_metrics(&self) -> Result<Snapshot, Stopping> {
-        Ok(Snapshot::merge(self.on_all(|node| node.snapshot()).await?))
-    }
-
     async fn all_clients(&self) -> Result<Vec<Client>, Stopping> {
-        let views = self.on_all(|node| node.on_server(|server| server.clients())).await?;
+        let views = self.clients().ask_all(|server| server.clients()).await?;
         let is_open = !self.config().auth.authenticates;
         let client = |view: server::ClientView| Client {
             address: view.remote,
@@ -136,8 +128,7 @@ impl Node {
 
     async fn all_queries(&self) -> Result<Vec<RunningQuery>, Stopping> {
         let views =
-            self.on_all(|node| (node.env().shard(), node.on_server(|server| server.running())));
-        let views = views.await?.into_iter();
+            self.clients().ask_all(|server| server.running()).await?.into_iter().enumerate();
         let views = views.flat_map(|(shard, all)| all.into_iter().map(move |view| (shard, view)));
         let query = |(shard, view): (usize, server::RunningView)| RunningQuery {
             thread: format!("shard-{shard}-{}", view.place),
@@ -149,52 +140,35 @@ impl Node {
     }
 
     /// Its caches.
-    async fn caches(&self) -> Result<Vec<Cache>, Stopping> {
-        let look = |node: &Rc<Node>| {
-            (CacheKind::ALL.map(|kind| node.engine().cache_stats(kind)), node.cache_rates.get())
-        };
-        let shards = self.on_all(look).await?;
-        let cache = |name, kind| {
-            let mut all = CacheStats::default();
-            let mut rates = CacheRates::default();
-            let place = CacheKind::ALL.iter().position(|it| *it == kind);
-            for (stats, rate) in shards
-                .iter()
-                .filter_map(|(stats, rates)| Some((*stats.get(place?)?, *rates.get(place?)?)))
-            {
-                all += stats;
-                rates.requests += rate.requests;
-                rates.hits += rate.hits;
-            }
-            Cache {
+    async fn shown_caches(&self) -> Result<Vec<Cache>, Stopping> {
+        let mut all = Vec::new();
+        for (name, kind) in [
+            ("chunks", CacheKind::Chunks),
+            ("counters", CacheKind::Counters),
+            ("keys", CacheKind::Keys),
+            ("rows", CacheKind::Rows),
+        ] {
+            let (stats, rates) = self.caches.of_all(kind).await?;
+            all.push(Cache {
                 name,
-                capacity: all.capacity as i64,
-                size: all.bytes as i64,
-                entries: all.entries as i32,
-                requests: all.requests() as i64,
-                hits: all.hits as i64,
+                capacity: stats.capacity as i64,
+                size: stats.bytes as i64,
+                entries: stats.entries as i32,
+                requests: stats.requests() as i64,
+                hits: stats.hits as i64,
                 request_rate: rates.requests as i64,
                 hit_rate: rates.hits as i64,
-            }
-        };
-        Ok(vec![
-            cache("chunks", CacheKind::Chunks),
-            cache("counters", CacheKind::Counters),
-            cache("keys", CacheKind::Keys),
-            cache("rows", CacheKind::Rows),
-        ])
+            });
+        }
+        Ok(all)
     }
 
     /// What stands here where Cassandra has stages of threads: shards run all requests, so their
     /// number is the limit.
     pub(crate) async fn pools(&self) -> Result<Vec<ThreadPool>, Stopping> {
-        let metrics = self.all_metrics().await?;
-        let in_flight: usize = self
-            .on_all(|node| node.on_server(|server| vec![server.in_flight()]))
-            .await?
-            .into_iter()
-            .flatten()
-            .sum();
+        let metrics = self.metrics().all().await?;
+        let in_flight = self.clients().ask_all(|server| server.in_flight()).await?;
+        let in_flight: usize = in_flight.into_iter().sum();
         let sum = |of: &str| -> i64 {
             let tables = metrics.samples.iter().filter(|(name, _)| name.kind == "Table");
             tables
@@ -249,13 +223,13 @@ impl Node {
     }
 
     async fn cql_stats(&self) -> Result<CqlStats, Stopping> {
-        let metrics = self.all_metrics().await?;
+        let metrics = self.metrics().all().await?;
         let of = |name| {
             let sample = metrics.samples.get(&Name::new("CQL", name));
             sample.map_or(0, |sample| count(&sample.reading) as u64)
         };
         // each shard keeps every statement
-        let kept = self.shard().map_or((0, 0), |shard| shard.statements().stats());
+        let kept = self.shard().statements().stats();
         Ok(CqlStats {
             prepared: kept.0 as u64,
             evicted: kept.1,
@@ -265,7 +239,7 @@ impl Node {
     }
 
     async fn batch_stats(&self) -> Result<BatchStats, Stopping> {
-        let metrics = self.all_metrics().await?;
+        let metrics = self.metrics().all().await?;
         let of = |name| match metrics.samples.get(&Name::new("Batch", name)).map(|s| &s.reading) {
             Some(Reading::Histogram(distribution)) => histogram(distribution),
             _ => Default::default(),
@@ -313,7 +287,7 @@ fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
 
 /// What gossip says of all nodes.
 fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
-    let membership = node.shard().and_then(|shard| shard.membership());
+    let membership = node.shard().membership();
     let endpoint = |endpoint: cluster::Endpoint| {
         let state = &endpoint.state;
         let values = state.values.iter().map(|(kind, value)| EndpointState {
@@ -331,29 +305,4 @@ fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
     };
     let endpoints = membership.map(|membership| membership.endpoints()).unwrap_or_default();
     endpoints.into_iter().map(endpoint).collect()
-}
-
-/// How often a cache is asked, and hits, a second: averaged over about a minute.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CacheRates {
-    seen: (u64, u64),
-    requests: f64,
-    hits: f64,
-}
-
-impl CacheRates {
-    /// What a second weighs in an average over a minute.
-    const SECOND: f64 = 1.0 / 60.0;
-
-    /// Another second has gone, after which there were so many requests and hits in all.
-    pub fn tick(self, requests: u64, hits: u64) -> Self {
-        let towards = |rate: f64, now: u64, before: u64| {
-            rate + (now.saturating_sub(before) as f64 - rate) * Self::SECOND
-        };
-        Self {
-            seen: (requests, hits),
-            requests: towards(self.requests, requests, self.seen.0),
-            hits: towards(self.hits, hits, self.seen.1),
-        }
-    }
 }

@@ -149,9 +149,9 @@ fn what_lies_in_the_wrong_directory_is_relocated() {
         let (serving, config) = (Rc::clone(&theirs), std::sync::Arc::clone(&of.borrow()));
         let limits = server::ConnectionLimits::new();
         node::run_shard(env.clone(), mesh, config, limits, move |node, _| {
-            *serving.borrow_mut() = node.shard().map(|it| crate::Client {
+            *serving.borrow_mut() = Some(crate::Client {
                 env,
-                node: Rc::clone(it),
+                node: Rc::clone(node.shard()),
                 whole: Rc::downgrade(node),
             });
         })

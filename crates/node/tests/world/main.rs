@@ -121,11 +121,8 @@ fn launch(world: &World, ip: &str, shards: usize, config: Config) -> (NodeId, Se
     world.start(node, shards, move |env: Env, mesh: Mesh<Message>| {
         let (serving, config) = (Rc::clone(&theirs), Arc::clone(&config));
         run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
-            *serving.borrow_mut() = node.shard().map(|it| Client {
-                env,
-                node: Rc::clone(it),
-                whole: Rc::downgrade(node),
-            });
+            *serving.borrow_mut() =
+                Some(Client { env, node: Rc::clone(node.shard()), whole: Rc::downgrade(node) });
         })
     });
     (node, serving)

@@ -134,10 +134,7 @@ impl Member {
         world.start(self.id, plan.nodes[node].shards, move |env: Env, mesh: Mesh<Message>| {
             let (way, config) = (Rc::clone(&way), Arc::clone(&config));
             run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
-                *way.borrow_mut() = node.shard().map(|shard| {
-                    let shard = Rc::clone(shard);
-                    Way { env, shard }
-                });
+                *way.borrow_mut() = Some(Way { env, shard: Rc::clone(node.shard()) });
             })
         });
         self.life.set(1);

@@ -1,115 +1,21 @@
-//! The node's metrics: each shard shows what its layers count, the first one gathers them all.
+//! What the storage engine counts, shown.
 
 use std::rc::Rc;
 
-use cluster::Shard;
-use metrics::{Name, Registry, Snapshot, Unit, prometheus};
+use metrics::{Name, Registry, Unit};
 use storage::commitlog::{CommitLog, LogStats};
-use storage::shards::HasShards;
-use storage::{CacheKind, CacheStats, Engine, NodeStats, Replay};
+use storage::{CacheKind, CacheStats, Engine, NodeStats};
 
-use crate::node::Node;
+use crate::figures::gauge;
 
-/// Nanoseconds in a microsecond, which is what metrics keep times in.
-pub(crate) const NANOS: u64 = 1000;
-
-/// A number of things as a gauge shows it.
-pub(crate) fn gauge(n: impl TryInto<i64>) -> i64 {
-    n.try_into().unwrap_or(i64::MAX)
-}
-
-impl Node {
-    /// This shard's metrics as they are now.
-    pub fn snapshot(&self) -> Snapshot {
-        *self.observed.borrow_mut() = self.env().stats();
-        self.show_tables();
-        self.registry.snapshot()
+/// Shows what the engine of this shard counts.
+pub(crate) fn register_engine(registry: &Registry, engine: &Rc<Engine>) {
+    register_caches(registry, engine);
+    register_memtables(registry, engine);
+    register_log(registry, engine);
+    if engine.env().shard() == 0 {
+        register_background(registry, engine);
     }
-
-    /// The node's metrics as Prometheus text; on the first shard. What a shard that ends no longer
-    /// tells is missing.
-    pub(crate) async fn metrics_text(self: &Rc<Self>) -> String {
-        let mut snapshots = Vec::with_capacity(self.shards().count());
-        for shard in 0..self.shards().count() {
-            snapshots.extend(self.shards().call(shard, |node| node.snapshot()).await.ok());
-        }
-        prometheus::write(&[Snapshot::merge(snapshots)])
-    }
-
-    /// Shows what the layers of this shard count.
-    pub(crate) fn register(&self, shard: &Rc<Shard>) {
-        let registry = &self.registry;
-        self.register_loop();
-        register_clock(self);
-        register_prepared(registry, shard);
-        register_caches(registry, self.engine());
-        register_memtables(registry, self.engine());
-        register_log(registry, self.engine());
-        if self.env().shard() == 0 {
-            register_background(registry, self.engine());
-        }
-    }
-
-    /// Shows what the start found in the commit log.
-    pub(crate) fn replay_metrics(&self, replay: &Replay) {
-        let show = |name, value: i64, help| {
-            self.registry.gauge(Name::new("CommitLog", name), Unit::Count, help).set(value);
-        };
-        show("ReplayApplied", gauge(replay.applied), "Commit log records that the start replayed.");
-        show(
-            "ReplayCovered",
-            gauge(replay.covered),
-            "Commit log records that were in SSTables already.",
-        );
-        show(
-            "ReplayUnknown",
-            gauge(replay.unknown),
-            "Commit log records of tables that no longer exist.",
-        );
-        show("ReplayTorn", gauge(replay.torn.len()), "Commit log segments that a crash cut off.");
-    }
-}
-
-fn register_clock(node: &Node) {
-    if node.env().shard() != 0 {
-        return;
-    }
-    let (env, started) = (node.env().clone(), node.started);
-    let (registry, limits) = (&node.registry, node.connections().clone());
-    let behind = env.clone();
-    let micros = |time: std::time::Duration| gauge(time.as_micros());
-    registry.probe(
-        Name::new("Clock", "Behind"),
-        Unit::Micros,
-        "How far the clock is behind the node's last timestamp.",
-        move || micros(behind.clock_behind()),
-    );
-    registry.probe(Name::new("Node", "Uptime"), Unit::Micros, "Time since the start.", move || {
-        micros(env.now().since(started))
-    });
-    registry.probe(
-        Name::new("Client", "ConnectionsOfNode"),
-        Unit::Count,
-        "Connections that count against the node's limit.",
-        move || gauge(limits.open()),
-    );
-}
-
-fn register_prepared(registry: &Registry, shard: &Rc<Shard>) {
-    let kept = Rc::clone(shard);
-    let evicted = Rc::clone(shard);
-    registry.probe(
-        Name::new("CQL", "PreparedStatementsCount"),
-        Unit::Count,
-        "Prepared statements in the cache, on every shard.",
-        move || gauge(kept.statements().stats().0),
-    );
-    registry.count_probe(
-        Name::new("CQL", "PreparedStatementsEvicted"),
-        Unit::Count,
-        "Prepared statements evicted from the cache.",
-        move || evicted.statements().stats().1,
-    );
 }
 
 fn register_caches(registry: &Registry, engine: &Rc<Engine>) {

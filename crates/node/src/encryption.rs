@@ -1,0 +1,164 @@
+//! TLS on a shard: what clients and other nodes are offered, taken anew whenever the key stores
+//! change.
+//!
+//! The first shard has a helper thread read the stores, and gives every shard the certificates.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Config;
+use env::{Class, Env};
+use metrics::{Counter, Level, Name, Registry, Unit};
+use storage::shards::{Remote, Stopping};
+use tls::{Certificates, Tls};
+
+use crate::error::NodeError;
+use crate::journal::Journal;
+use crate::key_stores::{Contents, KeyStores, Of};
+
+/// How often the stores are looked at.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// What the stores of a section held at the start, and what was made of it.
+#[derive(Clone)]
+struct Read {
+    contents: Contents,
+    certificates: Certificates,
+}
+
+/// What all shards serve and dial with when the node opens.
+#[derive(Clone, Default)]
+pub(crate) struct FirstCertificates {
+    clients: Option<Read>,
+    nodes: Option<Read>,
+}
+
+impl FirstCertificates {
+    /// Reads the stores that are configured.
+    ///
+    /// # Errors
+    /// If one of them cannot be read or used.
+    pub async fn read(env: &Env, config: &Config) -> Result<Self, NodeError> {
+        let read = async |of: Of| -> Result<_, NodeError> {
+            let Some(stores) = KeyStores::of(config, of) else { return Ok(None) };
+            let failed = |why| NodeError::Tls { section: of.section(), why };
+            let contents = stores.read(env).await.map_err(failed)?;
+            let certificates = stores.certificates(env, contents.clone()).await.map_err(failed)?;
+            Ok(Some(Read { contents, certificates }))
+        };
+        Ok(Self { nodes: read(Of::Nodes).await?, clients: read(Of::Clients).await? })
+    }
+}
+
+/// TLS on one shard.
+pub(crate) struct Encryption {
+    env: Env,
+    config: Arc<Config>,
+    others: Remote<Encryption>,
+    journal: Rc<Journal>,
+    clients: Option<Tls>,
+    nodes: Option<Tls>,
+    /// Stores that were read anew.
+    read: Counter,
+    /// Stores that changed, and that nothing can be served with.
+    refused: Counter,
+}
+
+impl Encryption {
+    pub fn new(
+        env: &Env,
+        config: &Arc<Config>,
+        others: Remote<Self>,
+        journal: &Rc<Journal>,
+        first: &FirstCertificates,
+        registry: &Registry,
+    ) -> Rc<Self> {
+        let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
+        let tls = |of, read: &Option<Read>| {
+            let is_optional = KeyStores::of(config, of)?.is_optional();
+            Some(Tls::new(&read.as_ref()?.certificates, is_optional))
+        };
+        Rc::new(Self {
+            env: env.clone(),
+            config: Arc::clone(config),
+            others,
+            journal: Rc::clone(journal),
+            clients: tls(Of::Clients, &first.clients),
+            nodes: tls(Of::Nodes, &first.nodes),
+            read: count("CertificatesRead", "Key stores reloaded after a change."),
+            refused: count("CertificatesRefused", "Key stores that changed and could not be read."),
+        })
+    }
+
+    /// What such connections are offered, if anything is.
+    pub fn of(&self, of: Of) -> Option<&Tls> {
+        match of {
+            Of::Clients => self.clients.as_ref(),
+            Of::Nodes => self.nodes.as_ref(),
+        }
+    }
+
+    /// Looks at the stores from now on, which held `first`; on the first shard.
+    pub fn keep(self: &Rc<Self>, first: FirstCertificates) {
+        for (of, read) in [(Of::Clients, first.clients), (Of::Nodes, first.nodes)] {
+            if let Some(Read { contents, .. }) = read {
+                let keeper = Rc::clone(self);
+                let keeping = async move { keeper.keep_section(of, contents).await };
+                self.env.spawn(Class::Background, keeping);
+            }
+        }
+    }
+
+    /// Takes the stores anew whenever they change; those that make no sense leave all as it was.
+    async fn keep_section(&self, of: Of, mut served: Contents) {
+        let Some(stores) = KeyStores::of(&self.config, of) else { return };
+        let mut refused = None;
+        loop {
+            self.env.sleep(LOOK).await;
+            let found = stores.read(&self.env).await;
+            if found.as_ref() == Ok(&served) {
+                refused = None;
+                continue;
+            }
+            if refused.as_ref() == Some(&found) {
+                continue;
+            }
+            let why = match &found {
+                Err(why) => why.clone(),
+                Ok(contents) => match stores.certificates(&self.env, contents.clone()).await {
+                    Ok(made) => {
+                        if self.set_on_all(of, &made).await.is_err() {
+                            return;
+                        }
+                        self.read.inc();
+                        (served, refused) = (contents.clone(), None);
+                        continue;
+                    }
+                    Err(why) => format!("{}: {why}", stores.changed_files(&served, contents)),
+                },
+            };
+            self.refused.inc();
+            let section = of.section();
+            let text = format!(
+                "cannot use the changed key stores of {section}, still using the previous ones: \
+                 {why}"
+            );
+            self.journal.say(Level::Warn, text);
+            refused = Some(found);
+        }
+    }
+
+    async fn set_on_all(&self, of: Of, certificates: &Certificates) -> Result<(), Stopping> {
+        for shard in 0..self.others.count() {
+            let certificates = certificates.clone();
+            let set = move |there: &Rc<Self>| {
+                if let Some(tls) = there.of(of) {
+                    tls.set(&certificates);
+                }
+            };
+            self.others.call(shard, set).await?;
+        }
+        Ok(())
+    }
+}

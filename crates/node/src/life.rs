@@ -1,0 +1,220 @@
+//! A shard's life, from its start to its end.
+//!
+//! The first shard opens the node and tells the others; it drains the node when it is told to end,
+//! and then lets them end too.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::first_schema;
+use config::Config;
+use env::{Class, Env, Mesh};
+use metrics::{Level, Registry};
+use server::ConnectionLimits;
+use storage::shards::{Components, Shards};
+use storage::{Engine, Replay};
+
+use crate::context::Context;
+use crate::directories::prepare_directories;
+use crate::encryption::FirstCertificates;
+use crate::error::NodeError;
+use crate::failure::{watch_disks, watch_log};
+use crate::first_superuser::prepare_roles;
+use crate::guardrails::watch_writes;
+use crate::inbox::Inbox;
+use crate::journal::Journal;
+use crate::message::{Message, Opening};
+use crate::node::Node;
+use crate::notes::{aside_notes, notes_of};
+use crate::operator::Operations;
+use crate::settings::{metrics_address, server_settings, storage_options};
+
+/// What the first shard tells when the node serves.
+#[derive(Debug)]
+pub struct Ready {
+    /// Where clients connect.
+    pub address: SocketAddr,
+    /// What the commit log gave back.
+    pub replay: Replay,
+    /// By how much the clock stood behind the last timestamp reserved.
+    pub clock_behind: Duration,
+    /// Are clients served at `address` (`start_native_transport`)?
+    pub serves_clients: bool,
+    /// What the operator should know: a line each.
+    pub notes: Vec<String>,
+}
+
+/// Runs one shard of a node until it is told to end. `ready` is called on the first shard once it
+/// serves.
+///
+/// # Errors
+/// If the node cannot start, or not end in order.
+pub async fn run_shard(
+    env: Env,
+    mesh: Mesh<Message>,
+    config: Arc<Config>,
+    limits: ConnectionLimits,
+    ready: impl FnOnce(&Rc<Node>, &Ready),
+) -> Result<(), NodeError> {
+    let inbox = begin(&env, &mesh, config, limits)?;
+    env.spawn(Class::Statement, Rc::clone(&inbox).run());
+    let result = match env.shard() {
+        0 => {
+            let result = run_first(&inbox, ready).await;
+            // However it went: they wait for it.
+            for shard in 1..env.shards() {
+                mesh.send(shard, Message::Drained);
+            }
+            result
+        }
+        _ => run_other(&inbox).await,
+    };
+    if result.is_err() {
+        env.terminate();
+    }
+    result
+}
+
+/// Makes what a shard has before the node is open.
+fn begin(
+    env: &Env,
+    mesh: &Mesh<Message>,
+    config: Arc<Config>,
+    limits: ConnectionLimits,
+) -> Result<Rc<Inbox>, NodeError> {
+    let to_engines = mesh.clone();
+    let shards = Shards::new(env, move |to, job| to_engines.send(to, Message::Storage(job)));
+    let options = storage_options(&config, env.machine_memory())?;
+    let engine = Engine::new(env, options, shards, first_schema(&config));
+    let to_components = mesh.clone();
+    let components =
+        Components::new(env, move |to, job| to_components.send(to, Message::Component(job)));
+    let journal = Journal::new(env, components.remote());
+    components.add(&journal);
+    let context = Context {
+        env: env.clone(),
+        config,
+        registry: Rc::new(Registry::sharing(env.shard() as u32, engine.weight().clone())),
+        engine,
+        mesh: mesh.clone(),
+        limits,
+        journal,
+        started: env.now(),
+    };
+    watch_log(&context, components.remote());
+    if env.shard() == 0 {
+        watch_writes(&context.engine, &context.journal, &context.config);
+        watch_disks(&context, components.remote());
+    }
+    Ok(Inbox::new(context, components))
+}
+
+async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Result<(), NodeError> {
+    let Context { env, config, engine, mesh, journal, .. } = inbox.context();
+    let address = server_settings(config)?.listen;
+    let _lock = prepare_directories(env, config).await?;
+    let booted = cluster::boot(engine, config).await?;
+    let certificates = FirstCertificates::read(env, config).await?;
+    let opening = Arc::new(Opening { identity: Arc::new(booted.identity), certificates });
+    let node = inbox.open(&opening);
+    node.shard().schema_owner().own(booted.state);
+    let (clock, clock_env) = (Rc::new(booted.clock), env.clone());
+    let keeper = Rc::clone(&clock);
+    let keeper = env.spawn_task(Class::Background, async move {
+        // without a reserve no timestamp is safe
+        if keeper.keep().await.is_err() {
+            clock_env.terminate();
+        }
+    });
+    node.keep_key_stores(opening.certificates.clone());
+    node.start_background();
+    let mut notes = notes_of(config, &engine.schema());
+    let _endpoint = serve_metrics(&node, inbox.context(), &mut notes)?;
+    node.metrics().show_replay(&booted.replay);
+    let operations = Rc::new(Operations(Rc::clone(&node)));
+    let _socket =
+        admin::socket::serve(env, &config.data_dir, &inbox.context().registry, operations)?;
+    node.open_hints().await?;
+    node.peers().listen()?;
+    for shard in 1..env.shards() {
+        mesh.send(shard, Message::Opened(Arc::clone(&opening)));
+    }
+    let joined = node.ring_entry.join(booted.snitch, booted.is_known).await?;
+    let is_told_to_end = joined.is_none();
+    // a ring of others has its roles
+    if joined.is_some_and(|joined| joined.others == 0) {
+        notes.extend(prepare_roles(env, config, node.shard()).await?);
+    }
+    let serves_clients = config.native_transport.start && !is_told_to_end;
+    if serves_clients {
+        node.load_statements().await;
+        node.clients().start().await?;
+    }
+    notes.extend(booted.replay.notes.iter().cloned());
+    notes.extend(aside_notes(engine));
+    let (replay, clock_behind) = (booted.replay, booted.clock_behind);
+    let told = Ready { address, replay, clock_behind, serves_clients, notes };
+    say_ready(journal, &told);
+    node.saved_caches.keep();
+    ready(&node, &told);
+    env.terminated().await;
+    node.drain().drain().await?;
+    keeper.cancel().await;
+    Ok(clock.close().await?)
+}
+
+async fn run_other(inbox: &Inbox) -> Result<(), NodeError> {
+    let Some(node) = inbox.opened().await else { return Ok(()) };
+    node.start_background();
+    node.peers().listen()?;
+    inbox.context().env.terminated().await;
+    node.clients().stop_here().await;
+    // The first shard still needs this one to drain.
+    inbox.drained().await;
+    Ok(())
+}
+
+/// Serves the node's metrics, if the configuration says so. A port that is taken ends the start
+/// only where the operator asked for it.
+fn serve_metrics(
+    node: &Rc<Node>,
+    context: &Context,
+    notes: &mut Vec<String>,
+) -> Result<Option<admin::http::Endpoint>, NodeError> {
+    let Some((address, is_asked_for)) = metrics_address(&context.config)? else {
+        return Ok(None);
+    };
+    let metrics = Rc::clone(node.metrics());
+    let body = async move || metrics.text().await;
+    match admin::http::serve(&context.env, address, &context.registry, body) {
+        Ok(endpoint) => Ok(Some(endpoint)),
+        Err(error) if is_asked_for => Err(error.into()),
+        Err(error) => {
+            notes.push(format!(
+                "not serving metrics: {error}; set another metrics_address or metrics_port"
+            ));
+            Ok(None)
+        }
+    }
+}
+
+fn say_ready(journal: &Journal, ready: &Ready) {
+    let Ready { address, clock_behind, serves_clients, notes, .. } = ready;
+    notes.iter().for_each(|note| journal.say(Level::Warn, note.clone()));
+    if !clock_behind.is_zero() {
+        let text = format!(
+            "the clock is {clock_behind:?} behind the last timestamp of this node: timestamps stay \
+             ahead of the clock until it catches up; check NTP"
+        );
+        journal.say(Level::Warn, text);
+    }
+    let text = match serves_clients {
+        true => format!("Starting listening for CQL clients on /{address}"),
+        false => "Not serving CQL clients: start_native_transport is false, or the node is \
+                  stopping; nodetool enablebinary starts serving"
+            .to_owned(),
+    };
+    journal.say(Level::Info, text);
+}
