@@ -9,8 +9,10 @@ use metrics::Level;
 
 use crate::caches::Caches;
 use crate::context::Context;
+use crate::guardrails::NodeGuardrails;
 use crate::journal::Journal;
 use crate::metrics_view::MetricsView;
+use crate::snapshots::TableSnapshots;
 
 /// How often recent values of histograms lose weight.
 const TICK: Duration = Duration::from_secs(1);
@@ -21,21 +23,23 @@ const MINUTE_SECONDS: u64 = 60;
 const FIRST_ESTIMATES: Duration = Duration::from_secs(30);
 const ESTIMATES: Duration = Duration::from_secs(60);
 
-/// Ticks, estimates and the history of compactions.
+/// Ticks, estimates, the history of compactions, snapshots that expire and disks that fill.
 pub(crate) struct Background {
     env: Env,
     shard: Rc<Shard>,
     journal: Rc<Journal>,
     metrics: Rc<MetricsView>,
     caches: Rc<Caches>,
+    snapshots: Rc<TableSnapshots>,
+    guardrails: Rc<NodeGuardrails>,
 }
 
 impl Background {
     pub fn new(
         context: &Context,
         shard: &Rc<Shard>,
-        metrics: &Rc<MetricsView>,
-        caches: &Rc<Caches>,
+        (metrics, caches): (&Rc<MetricsView>, &Rc<Caches>),
+        (snapshots, guardrails): (&Rc<TableSnapshots>, &Rc<NodeGuardrails>),
     ) -> Rc<Self> {
         Rc::new(Self {
             env: context.env.clone(),
@@ -43,6 +47,8 @@ impl Background {
             journal: Rc::clone(&context.journal),
             metrics: Rc::clone(metrics),
             caches: Rc::clone(caches),
+            snapshots: Rc::clone(snapshots),
+            guardrails: Rc::clone(guardrails),
         })
     }
 
@@ -51,6 +57,8 @@ impl Background {
         self.env.spawn(Class::Background, Rc::clone(self).tick());
         if self.env.shard() == 0 {
             self.env.spawn(Class::Background, Rc::clone(self).estimate());
+            self.env.spawn(Class::Background, Rc::clone(&self.snapshots).expire());
+            self.env.spawn(Class::Background, Rc::clone(&self.guardrails).watch_disk());
             self.keep_history();
         }
     }

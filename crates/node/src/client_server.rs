@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::Shard;
@@ -9,7 +10,6 @@ use config::Config;
 use env::{Class, Env, ListenOptions, Mesh, StreamHandle, TcpListener};
 use metrics::Registry;
 use server::{ConnectionLimits, EventHub, Server};
-use std::sync::Arc;
 use storage::shards::{Remote, Stopping};
 use tls::Tls;
 

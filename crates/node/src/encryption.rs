@@ -9,47 +9,17 @@ use std::time::Duration;
 
 use config::Config;
 use env::{Class, Env};
-use metrics::{Counter, Level, Name, Registry, Unit};
+use metrics::{Counter, Level, Name, Unit};
 use storage::shards::{Remote, Stopping};
 use tls::{Certificates, Tls};
 
-use crate::error::NodeError;
+use crate::context::Context;
+use crate::first_certificates::{FirstCertificates, Read};
 use crate::journal::Journal;
 use crate::key_stores::{Contents, KeyStores, Of};
 
 /// How often the stores are looked at.
 const LOOK: Duration = Duration::from_secs(10);
-
-/// What the stores of a section held at the start, and what was made of it.
-#[derive(Clone)]
-struct Read {
-    contents: Contents,
-    certificates: Certificates,
-}
-
-/// What all shards serve and dial with when the node opens.
-#[derive(Clone, Default)]
-pub(crate) struct FirstCertificates {
-    clients: Option<Read>,
-    nodes: Option<Read>,
-}
-
-impl FirstCertificates {
-    /// Reads the stores that are configured.
-    ///
-    /// # Errors
-    /// If one of them cannot be read or used.
-    pub async fn read(env: &Env, config: &Config) -> Result<Self, NodeError> {
-        let read = async |of: Of| -> Result<_, NodeError> {
-            let Some(stores) = KeyStores::of(config, of) else { return Ok(None) };
-            let failed = |why| NodeError::Tls { section: of.section(), why };
-            let contents = stores.read(env).await.map_err(failed)?;
-            let certificates = stores.certificates(env, contents.clone()).await.map_err(failed)?;
-            Ok(Some(Read { contents, certificates }))
-        };
-        Ok(Self { nodes: read(Of::Nodes).await?, clients: read(Of::Clients).await? })
-    }
-}
 
 /// TLS on one shard.
 pub(crate) struct Encryption {
@@ -66,14 +36,8 @@ pub(crate) struct Encryption {
 }
 
 impl Encryption {
-    pub fn new(
-        env: &Env,
-        config: &Arc<Config>,
-        others: Remote<Self>,
-        journal: &Rc<Journal>,
-        first: &FirstCertificates,
-        registry: &Registry,
-    ) -> Rc<Self> {
+    pub fn new(context: &Context, others: Remote<Self>, first: &FirstCertificates) -> Rc<Self> {
+        let Context { env, config, registry, journal, .. } = context;
         let count = |name, help| registry.counter(Name::new("Client", name), Unit::Count, help);
         let tls = |of, read: &Option<Read>| {
             let is_optional = KeyStores::of(config, of)?.is_optional();

@@ -5,15 +5,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{DISK_NOTICES, DiskUsage, write_limits};
+use cluster::{DISK_NOTICES, DiskUsage, Shard, write_limits};
 use config::Config;
-use env::Instant;
+use env::{Env, Instant};
 use metrics::Level;
 use storage::shards::Stopping;
 use storage::{Engine, Finding};
 
+use crate::all_shards::ask_all;
+use crate::context::Context;
 use crate::journal::Journal;
-use crate::node::Node;
 
 /// How often the disk is looked at (`cassandra.disk_usage.monitor_interval_ms`).
 const LOOK: Duration = Duration::from_secs(30);
@@ -69,27 +70,46 @@ pub(crate) fn watch_writes(engine: &Engine, journal: &Rc<Journal>, config: &Conf
     engine.watch_writes(write_limits(config), Rc::new(tell));
 }
 
-impl Node {
-    /// Goes on under a configuration that the operator changed, on all shards; on the first one.
-    pub(crate) async fn set_config(self: &Rc<Self>, config: Arc<Config>) -> Result<(), Stopping> {
-        watch_writes(self.engine(), self.journal(), &config);
-        for shard in 0..self.shards().count() {
-            let config = Arc::clone(&config);
-            let set = move |node: &Rc<Self>| node.shard().guardrails().set_config(&config);
-            self.on_shard(shard, set).await?;
-        }
-        Ok(())
+/// Goes by a configuration that the operator may change, and by how full the disk is; on the first
+/// shard.
+pub(crate) struct NodeGuardrails {
+    env: Env,
+    config: Arc<Config>,
+    shard: Rc<Shard>,
+    journal: Rc<Journal>,
+}
+
+impl NodeGuardrails {
+    pub fn new(context: &Context, shard: &Rc<Shard>) -> Rc<Self> {
+        Rc::new(Self {
+            env: context.env.clone(),
+            config: Arc::clone(&context.config),
+            shard: Rc::clone(shard),
+            journal: Rc::clone(&context.journal),
+        })
+    }
+
+    /// Goes on under a configuration that the operator changed, on all shards.
+    ///
+    /// # Errors
+    /// If a shard ends first.
+    pub async fn set_config(&self, config: Arc<Config>) -> Result<(), Stopping> {
+        watch_writes(self.shard.engine(), &self.journal, &config);
+        let set = move |shard: &Rc<Shard>| shard.guardrails().set_config(&config);
+        ask_all(self.shard.others(), set).await.map(drop)
     }
 
     /// Is the disk as large as data may grow? Else why not, in Cassandra's words.
-    pub(crate) async fn check_disk(&self, config: &Config) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// If it is not, or does not say.
+    pub async fn check_disk(&self, config: &Config) -> Result<(), String> {
         let (Some(most), Some(directory)) =
             (DiskLimits::of(config).most, config.data_file_directories.first())
         else {
             return Ok(());
         };
-        let (total, _) =
-            self.env().disk_space(directory).await.map_err(|error| error.to_string())?;
+        let (total, _) = self.env.disk_space(directory).await.map_err(|error| error.to_string())?;
         match total < most {
             true => Err(format!(
                 "Invalid value for data_disk_usage_max_disk_size: {most}B specified, but only {total} bytes are actually available on disk"
@@ -98,26 +118,22 @@ impl Node {
         }
     }
 
-    /// Looks at the disk now and then, and lets all shards know; on the first one.
-    pub(crate) async fn watch_disk(self: Rc<Self>) {
+    /// Looks at the disk now and then, and lets all shards know.
+    pub async fn watch_disk(self: Rc<Self>) {
         let mut told: [Option<Instant>; 2] = [None; 2];
         let mut before = DiskUsage::NotAvailable;
         loop {
-            let limits = DiskLimits::of(&self.shard().guardrails().current_config());
+            let limits = DiskLimits::of(&self.shard.guardrails().current_config());
             let usage = match limits.warn > 0 || limits.fail > 0 {
                 true => self.look_at_disk(&limits, &mut told).await.unwrap_or(before),
                 false => DiskUsage::NotAvailable,
             };
             if usage != before {
                 before = usage;
-                for shard in 0..self.shards().count() {
-                    let set =
-                        move |node: &Rc<Self>| node.shard().guardrails().set_disk_usage(usage);
-                    // a shard that stops needs to know nothing
-                    let _ = self.on_shard(shard, set).await;
-                }
+                let set = move |shard: &Rc<Shard>| shard.guardrails().set_disk_usage(usage);
+                self.shard.others().send_to_all(set);
             }
-            self.env().sleep(LOOK).await;
+            self.env.sleep(LOOK).await;
         }
     }
 
@@ -127,14 +143,11 @@ impl Node {
         limits: &DiskLimits,
         told: &mut [Option<Instant>; 2],
     ) -> Option<DiskUsage> {
-        let directory = self.config().data_file_directories.first()?;
-        let (_, free) = self.env().disk_space(directory).await.ok()?;
-        let mut in_memory = 0;
-        for shard in 0..self.shards().count() {
-            let bytes = |node: &Rc<Self>| node.engine().memtable_bytes() as u64;
-            in_memory += self.on_shard(shard, bytes).await.ok()?;
-        }
-        let percent = percent(self.engine().disk_bytes(), in_memory, free, limits.most);
+        let directory = self.config.data_file_directories.first()?;
+        let (_, free) = self.env.disk_space(directory).await.ok()?;
+        let bytes = |shard: &Rc<Shard>| shard.engine().memtable_bytes() as u64;
+        let in_memory = ask_all(self.shard.others(), bytes).await.ok()?.into_iter().sum();
+        let percent = percent(self.shard.engine().disk_bytes(), in_memory, free, limits.most);
         let usage = limits.usage(percent);
         let name = usage.name();
         let (level, text) = match usage {
@@ -156,10 +169,10 @@ impl Node {
         };
         let [warned, failed] = told;
         let told = if usage == DiskUsage::Full { failed } else { warned };
-        let now = self.env().now();
+        let now = self.env.now();
         if told.is_none_or(|at| now.since(at) >= DISK_NOTICES) {
             *told = Some(now);
-            self.say(level, cluster::violation("local_data_disk_usage", None, &text));
+            self.journal.say(level, cluster::violation("local_data_disk_usage", None, &text));
         }
         Some(usage)
     }

@@ -3,47 +3,49 @@
 use std::sync::Arc;
 
 use admin::{PartitionHistograms, Percentiles, Sizes, TableHistograms};
+use cluster::Shard;
 use metrics::Distribution;
 use schema::TableId;
 use sstable::histogram::EstimatedHistogram;
 use storage::shards::Stopping;
 use storage::{Measure, SSTable};
 
-use crate::node::Node;
+use crate::measures::measured_by_all;
 
 /// The shares whose percentiles are shown.
 const SHARES: [f64; 5] = [0.5, 0.75, 0.95, 0.98, 0.99];
 
-impl Node {
-    /// Those of the tables that are wanted.
-    pub(crate) async fn histograms(
-        &self,
-        wanted: impl Fn(TableId) -> bool,
-    ) -> Result<Vec<TableHistograms>, Stopping> {
-        let reads = self.measured_by_all(Measure::LocalRead).await?;
-        let writes = self.measured_by_all(Measure::LocalWrite).await?;
-        let sstables = self.measured_by_all(Measure::SSTablesPerRead).await?;
-        let schema = self.engine().schema();
-        let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
-        let mut all = Vec::new();
-        for table in tables.filter(|table| !table.is_virtual() && wanted(table.id)) {
-            let Ok(store) = self.engine().store(table.id) else { continue };
-            let live = store.live();
-            all.push(TableHistograms {
-                keyspace: table.keyspace.clone(),
-                table: table.name.clone(),
-                read_micros: recent(reads.get(&table.id)),
-                write_micros: recent(writes.get(&table.id)),
-                // counted with one more
-                sstables_per_read: recent(sstables.get(&table.id))
-                    .values()
-                    .map(|value| (value - 1.0).max(0.0))
-                    .into(),
-                partitions: partitions(live.tables()),
-            });
-        }
-        Ok(all)
+/// Those of the tables that are wanted.
+///
+/// # Errors
+/// If a shard ends first.
+pub(crate) async fn histograms(
+    shard: &Shard,
+    wanted: impl Fn(TableId) -> bool,
+) -> Result<Vec<TableHistograms>, Stopping> {
+    let reads = measured_by_all(shard, Measure::LocalRead).await?;
+    let writes = measured_by_all(shard, Measure::LocalWrite).await?;
+    let sstables = measured_by_all(shard, Measure::SSTablesPerRead).await?;
+    let schema = shard.engine().schema();
+    let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
+    let mut all = Vec::new();
+    for table in tables.filter(|table| !table.is_virtual() && wanted(table.id)) {
+        let Ok(store) = shard.engine().store(table.id) else { continue };
+        let live = store.live();
+        all.push(TableHistograms {
+            keyspace: table.keyspace.clone(),
+            table: table.name.clone(),
+            read_micros: recent(reads.get(&table.id)),
+            write_micros: recent(writes.get(&table.id)),
+            // counted with one more
+            sstables_per_read: recent(sstables.get(&table.id))
+                .values()
+                .map(|value| (value - 1.0).max(0.0))
+                .into(),
+            partitions: partitions(live.tables()),
+        });
     }
+    Ok(all)
 }
 
 pub(crate) fn recent(of: Option<&Distribution>) -> Percentiles {

@@ -18,9 +18,9 @@ use storage::{Engine, Replay};
 
 use crate::context::Context;
 use crate::directories::prepare_directories;
-use crate::encryption::FirstCertificates;
 use crate::error::NodeError;
 use crate::failure::{watch_disks, watch_log};
+use crate::first_certificates::FirstCertificates;
 use crate::first_superuser::prepare_roles;
 use crate::guardrails::watch_writes;
 use crate::inbox::Inbox;
@@ -28,7 +28,7 @@ use crate::journal::Journal;
 use crate::message::{Message, Opening};
 use crate::node::Node;
 use crate::notes::{aside_notes, notes_of};
-use crate::operator::Operations;
+use crate::prepared::load_statements;
 use crate::settings::{metrics_address, server_settings, storage_options};
 
 /// What the first shard tells when the node serves.
@@ -128,20 +128,20 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
             clock_env.terminate();
         }
     });
-    node.keep_key_stores(opening.certificates.clone());
-    node.start_background();
+    node.encryption().keep(opening.certificates.clone());
+    node.background().start();
     let mut notes = notes_of(config, &engine.schema());
     let _endpoint = serve_metrics(&node, inbox.context(), &mut notes)?;
     node.metrics().show_replay(&booted.replay);
-    let operations = Rc::new(Operations(Rc::clone(&node)));
+    let operations = Rc::clone(node.operations());
     let _socket =
         admin::socket::serve(env, &config.data_dir, &inbox.context().registry, operations)?;
-    node.open_hints().await?;
+    open_hints(config, &node).await?;
     node.peers().listen()?;
     for shard in 1..env.shards() {
         mesh.send(shard, Message::Opened(Arc::clone(&opening)));
     }
-    let joined = node.ring_entry.join(booted.snitch, booted.is_known).await?;
+    let joined = node.ring_entry().join(booted.snitch, booted.is_known).await?;
     let is_told_to_end = joined.is_none();
     // a ring of others has its roles
     if joined.is_some_and(|joined| joined.others == 0) {
@@ -149,7 +149,7 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     }
     let serves_clients = config.native_transport.start && !is_told_to_end;
     if serves_clients {
-        node.load_statements().await;
+        load_statements(node.shard(), journal).await;
         node.clients().start().await?;
     }
     notes.extend(booted.replay.notes.iter().cloned());
@@ -157,7 +157,7 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     let (replay, clock_behind) = (booted.replay, booted.clock_behind);
     let told = Ready { address, replay, clock_behind, serves_clients, notes };
     say_ready(journal, &told);
-    node.saved_caches.keep();
+    node.saved_caches().keep();
     ready(&node, &told);
     env.terminated().await;
     node.drain().drain().await?;
@@ -167,13 +167,20 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
 
 async fn run_other(inbox: &Inbox) -> Result<(), NodeError> {
     let Some(node) = inbox.opened().await else { return Ok(()) };
-    node.start_background();
+    node.background().start();
     node.peers().listen()?;
     inbox.context().env.terminated().await;
     node.clients().stop_here().await;
     // The first shard still needs this one to drain.
     inbox.drained().await;
     Ok(())
+}
+
+/// Opens the hints of earlier runs.
+async fn open_hints(config: &Config, node: &Node) -> Result<(), NodeError> {
+    let path = config.hints_directory.clone();
+    let opened = node.shard().handoff().open().await;
+    opened.map_err(|source| NodeError::Directory { path, source })
 }
 
 /// Serves the node's metrics, if the configuration says so. A port that is taken ends the start

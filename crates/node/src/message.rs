@@ -8,7 +8,7 @@ use env::StreamHandle;
 use storage::Engine;
 use storage::shards::{Components, Job};
 
-use crate::encryption::FirstCertificates;
+use crate::first_certificates::FirstCertificates;
 
 /// A message between shards.
 pub enum Message {

@@ -1,63 +1,65 @@
 //! One shard of a node, composed: its components, made and joined together.
+//!
+//! `Node::new` makes the components from the bottom up, above those of `cluster::Shard`: a
+//! component knows those that were made before it. It reaches itself on another shard through
+//! `storage::shards::Remote`.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use admin::Reply;
 use cluster::Shard;
-use config::Config;
-use env::{Class, Env, Instant};
-use metrics::Level;
+use env::Env;
 use server::EventHub;
 use storage::Engine;
-use storage::shards::{Components, Remote, Stopping};
+use storage::shards::Components;
 
 use crate::background::Background;
 use crate::caches::Caches;
 use crate::client_server::ClientServer;
 use crate::context::Context;
 use crate::drain::Drain;
-use crate::encryption::{Encryption, FirstCertificates};
-use crate::error::NodeError;
+use crate::encryption::Encryption;
 use crate::failure::Failures;
-use crate::journal::Journal;
+use crate::guardrails::NodeGuardrails;
 use crate::key_stores::Of;
 use crate::message::Opening;
 use crate::metrics_view::MetricsView;
 use crate::mode::Mode;
+use crate::operator::Operations;
 use crate::peers::{PeerListeners, reach_peers};
+use crate::pools::Pools;
 use crate::ring_entry::RingEntry;
 use crate::saved_caches::SavedCaches;
+use crate::snapshots::TableSnapshots;
+use crate::upkeep::Upkeep;
+use crate::views::SystemViews;
 
-/// One shard of a node.
+/// One shard of a node that is open, for whoever runs it. No component has this.
 pub struct Node {
-    env: Env,
-    config: Arc<Config>,
     shard: Rc<Shard>,
-    others: Remote<Node>,
-    journal: Rc<Journal>,
-    pub(crate) started: Instant,
-    pub(crate) mode: Rc<Mode>,
     encryption: Rc<Encryption>,
     clients: Rc<ClientServer>,
     metrics: Rc<MetricsView>,
-    pub(crate) caches: Rc<Caches>,
-    pub(crate) saved_caches: Rc<SavedCaches>,
     peers: PeerListeners,
-    pub(crate) ring_entry: Rc<RingEntry>,
+    ring_entry: Rc<RingEntry>,
+    saved_caches: Rc<SavedCaches>,
     drain: Rc<Drain>,
     background: Rc<Background>,
+    operations: Rc<Operations>,
+    /// The virtual tables hold it by a weak handle.
+    _views: Rc<SystemViews>,
 }
 
 impl Node {
+    /// Makes a shard's components, and adds those that are reached from other shards.
     pub(crate) fn new(context: &Context, components: &Components, opening: &Opening) -> Rc<Self> {
         let Context { env, config, engine, registry, journal, .. } = context;
-        let (hub, identity) = (EventHub::new(), Arc::clone(&opening.identity));
-        let events = hub.clone();
+        let hub = EventHub::new();
+        let (events, identity) = (hub.clone(), Arc::clone(&opening.identity));
         let publish = move |event: &protocol::Event| events.publish(event);
         let shard = Shard::new(engine, Arc::clone(config), identity, components, registry, publish);
-        let first = &opening.certificates;
-        let encryption =
-            Encryption::new(env, config, components.remote(), journal, first, registry);
+        let encryption = Encryption::new(context, components.remote(), &opening.certificates);
         reach_peers(context, &shard, encryption.of(Of::Nodes));
         let mode = Rc::new(Mode::new(env));
         let tls = encryption.of(Of::Clients);
@@ -65,33 +67,57 @@ impl Node {
         let failures = Failures::new(env, journal, &clients);
         let metrics = MetricsView::new(context, &shard, components.remote());
         let caches = Caches::new(engine, components.remote());
+        let pools = Pools::new(&shard, &clients, &metrics);
         let saved_caches = SavedCaches::new(context, &shard, &mode);
+        let drain = Rc::new(Drain::new(&shard, &mode, &clients, &saved_caches));
+        let snapshots = TableSnapshots::new(context, &shard);
+        let guardrails = NodeGuardrails::new(context, &shard);
+        let ring_entry = RingEntry::new(context, &shard);
+        let shown = ((&metrics, &caches), (&pools, &snapshots));
+        let views = SystemViews::show(context, (&shard, &clients), shown.0, shown.1);
         components.add(&encryption);
         components.add(&clients);
         components.add(&failures);
         components.add(&metrics);
         components.add(&caches);
-        let node = Rc::new(Self {
+        let background =
+            Background::new(context, &shard, (&metrics, &caches), (&snapshots, &guardrails));
+        let operations = Rc::new(Operations {
             env: env.clone(),
             config: Arc::clone(config),
-            others: components.remote(),
-            journal: Rc::clone(journal),
             started: context.started,
-            drain: Rc::new(Drain::new(&shard, &mode, &clients, &saved_caches)),
-            background: Background::new(context, &shard, &metrics, &caches),
-            peers: PeerListeners::new(&shard),
-            ring_entry: RingEntry::new(context, &shard),
-            shard,
+            shard: Rc::clone(&shard),
+            journal: Rc::clone(journal),
             mode,
+            drain: Rc::clone(&drain),
+            clients: Rc::clone(&clients),
+            metrics: Rc::clone(&metrics),
+            pools,
+            caches,
+            saved_caches: Rc::clone(&saved_caches),
+            guardrails,
+            upkeep: Upkeep::new(&shard, journal, &snapshots),
+            snapshots,
+            ring_entry: Rc::clone(&ring_entry),
+        });
+        Rc::new(Self {
+            peers: PeerListeners::new(&shard),
+            shard,
             encryption,
             clients,
             metrics,
-            caches,
+            ring_entry,
             saved_caches,
-        });
-        components.add(&node);
-        node.show_views(&node.shard);
-        node
+            drain,
+            background,
+            operations,
+            _views: views,
+        })
+    }
+
+    /// The outside.
+    pub fn env(&self) -> &Env {
+        self.shard.engine().env()
     }
 
     /// This shard's engine.
@@ -99,98 +125,63 @@ impl Node {
         self.shard.engine()
     }
 
-    /// Its components below, which know the data and the other nodes.
+    /// The components below, which know the data and the other nodes.
     pub fn shard(&self) -> &Rc<Shard> {
         &self.shard
     }
 
-    /// The outside.
-    pub fn env(&self) -> &Env {
-        &self.env
+    /// What the node answers to a verb of nodetool, as it does at its socket; on the first shard.
+    pub async fn carry_out(&self, verb: admin::Verb) -> Reply {
+        let outcome = admin::ask(self.env(), &*self.operations, verb.clone()).await;
+        Reply::text(&verb, &outcome).unwrap_or_else(|e| Reply {
+            out: String::new(),
+            err: format!("error: {e}\n"),
+            exit: 2,
+        })
     }
 
-    pub(crate) fn config(&self) -> &Arc<Config> {
-        &self.config
+    /// What is offered to who wants TLS.
+    pub(crate) fn encryption(&self) -> &Rc<Encryption> {
+        &self.encryption
     }
 
-    pub(crate) fn journal(&self) -> &Rc<Journal> {
-        &self.journal
-    }
-
-    pub(crate) fn shards(&self) -> &Remote<Self> {
-        &self.others
-    }
-
+    /// The native transport.
     pub(crate) fn clients(&self) -> &Rc<ClientServer> {
         &self.clients
     }
 
+    /// What the layers count.
     pub(crate) fn metrics(&self) -> &Rc<MetricsView> {
         &self.metrics
     }
 
+    /// What listens for other nodes.
     pub(crate) fn peers(&self) -> &PeerListeners {
         &self.peers
     }
 
+    /// Its way into the ring.
+    pub(crate) fn ring_entry(&self) -> &Rc<RingEntry> {
+        &self.ring_entry
+    }
+
+    /// What keeps caches over a restart.
+    pub(crate) fn saved_caches(&self) -> &Rc<SavedCaches> {
+        &self.saved_caches
+    }
+
+    /// What empties the node.
     pub(crate) fn drain(&self) -> &Rc<Drain> {
         &self.drain
     }
 
-    /// Begins what it does by itself.
-    pub(crate) fn start_background(self: &Rc<Self>) {
-        self.background.start();
-        if self.env.shard() == 0 {
-            self.env.spawn(Class::Background, Rc::clone(self).expire_snapshots());
-            self.env.spawn(Class::Background, Rc::clone(self).watch_disk());
-        }
+    /// What it does by itself.
+    pub(crate) fn background(&self) -> &Rc<Background> {
+        &self.background
     }
 
-    /// Looks at the key stores from now on, which held `first`; on the first shard.
-    pub(crate) fn keep_key_stores(&self, first: FirstCertificates) {
-        self.encryption.keep(first);
-    }
-
-    /// Runs `f` on a shard of the node.
-    pub(crate) async fn on_shard<T: Send + 'static>(
-        &self,
-        shard: usize,
-        f: impl FnOnce(&Rc<Self>) -> T + Send + 'static,
-    ) -> Result<T, Stopping> {
-        self.others.call(shard, f).await
-    }
-
-    /// Prepares what was prepared before the node ended. What cannot be read is prepared again by
-    /// those who need it.
-    pub(crate) async fn load_statements(&self) {
-        let began = self.env.now();
-        match self.shard.statements().load().await {
-            Ok(0) => {}
-            Ok(count) => {
-                let took = (self.env.now() - began).as_millis();
-                let text = format!("Preloaded {count} prepared statements in {took} ms");
-                self.journal.say(Level::Info, text);
-            }
-            Err(error) => {
-                let text = format!(
-                    "cannot read system.prepared_statements, drivers prepare their statements \
-                     again: {}",
-                    error.message
-                );
-                self.journal.say(Level::Warn, text);
-            }
-        }
-    }
-
-    /// Opens the hints of earlier runs; on the first shard.
-    pub(crate) async fn open_hints(&self) -> Result<(), NodeError> {
-        let path = self.config.hints_directory.clone();
-        let opened = self.shard.handoff().open().await;
-        opened.map_err(|source| NodeError::Directory { path, source })
-    }
-
-    /// Says something for the operator.
-    pub(crate) fn say(&self, level: Level, message: String) {
-        self.journal.say(level, message);
+    /// What the operator asks.
+    pub(crate) fn operations(&self) -> &Rc<Operations> {
+        &self.operations
     }
 }

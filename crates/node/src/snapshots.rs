@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{Answer, NewSnapshot, Refusal, Snapshots};
+use cluster::Shard;
 use cluster::virtual_tables::Snapshot;
+use config::Config;
+use env::Env;
 use schema::{Keyspace, Table};
 use serde_json::Value;
 use sstable::descriptor::Descriptor;
@@ -13,7 +17,7 @@ use storage::StorageError;
 use storage::snapshot::{MANIFEST, SNAPSHOTS};
 use types::CqlType;
 
-use crate::node::Node;
+use crate::context::Context;
 use crate::own_keyspaces::is_system;
 
 /// Between two looks for snapshots whose time is over
@@ -22,15 +26,27 @@ const CLEANUP_PERIOD: Duration = Duration::from_secs(60);
 /// No manifest is larger.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-impl Node {
+/// The snapshots of all tables.
+pub(crate) struct TableSnapshots {
+    env: Env,
+    config: Arc<Config>,
+    shard: Rc<Shard>,
+}
+
+impl TableSnapshots {
+    pub fn new(context: &Context, shard: &Rc<Shard>) -> Rc<Self> {
+        let (env, config) = (context.env.clone(), Arc::clone(&context.config));
+        Rc::new(Self { env, config, shard: Rc::clone(shard) })
+    }
+
     /// Takes a snapshot of each table that is meant; none, if one of that name is there.
-    pub(crate) async fn take_snapshot(&self, wanted: NewSnapshot) -> Answer<()> {
+    pub async fn take(&self, wanted: NewSnapshot) -> Answer<()> {
         let failed = |e: &dyn std::fmt::Display| Refusal::Failed(e.to_string());
-        let storage = self.engine().node().ok_or_else(|| failed(&"the node is stopping"))?;
-        let schema = self.engine().schema();
-        let release = self.shard().identity().release;
+        let storage = self.shard.engine().node().ok_or_else(|| failed(&"the node is stopping"))?;
+        let schema = self.shard.engine().schema();
+        let release = self.shard.identity().release;
         let tables = meant(&schema, &wanted.of)?;
-        let there = self.snapshots().await;
+        let there = self.all().await;
         let is_there = |table: &Table| {
             there.iter().any(|snapshot| {
                 let same = snapshot.keyspace == table.keyspace && snapshot.table == table.name;
@@ -40,7 +56,7 @@ impl Node {
         if tables.iter().any(|(_, table)| is_there(table)) {
             return Err(failed(&format!("Snapshot {} already exists.", wanted.name)));
         }
-        let created_at = self.env().unix_micros() / 1000;
+        let created_at = self.env.unix_micros() / 1000;
         let ttl = wanted.ttl.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
         for (keyspace, table) in tables {
             let snapshot = storage::snapshot::Snapshot {
@@ -59,46 +75,40 @@ impl Node {
     }
 
     /// Removes the snapshots that `goes` picks, but for those of repairs.
-    pub(crate) async fn clear_snapshots(
-        &self,
-        goes: impl Fn(&Snapshot) -> bool,
-    ) -> std::io::Result<()> {
-        for (snapshot, directory) in self.snapshot_directories().await {
+    pub async fn clear(&self, goes: impl Fn(&Snapshot) -> bool) -> std::io::Result<()> {
+        for (snapshot, directory) in self.directories().await {
             if !snapshot.ephemeral && goes(&snapshot) {
-                self.env().remove_dir_all(&directory).await?;
+                self.env.remove_dir_all(&directory).await?;
             }
         }
         Ok(())
     }
 
     /// Removes snapshots whose time is over, from now on.
-    pub(crate) async fn expire_snapshots(self: Rc<Self>) {
+    pub async fn expire(self: Rc<Self>) {
         loop {
-            self.env().sleep(CLEANUP_PERIOD).await;
-            let now = self.env().unix_micros() / 1000;
+            self.env.sleep(CLEANUP_PERIOD).await;
+            let now = self.env.unix_micros() / 1000;
             let is_over = |snapshot: &Snapshot| snapshot.expires_at.is_some_and(|at| at <= now);
             // What cannot be removed now is tried again.
-            let _ = self.clear_snapshots(is_over).await;
+            let _ = self.clear(is_over).await;
         }
     }
 
     /// All snapshots of all tables that are or were. What cannot be read is left out.
-    pub(crate) async fn snapshots(&self) -> Vec<Snapshot> {
-        self.snapshot_directories().await.into_iter().map(|(snapshot, _)| snapshot).collect()
+    pub async fn all(&self) -> Vec<Snapshot> {
+        self.directories().await.into_iter().map(|(snapshot, _)| snapshot).collect()
     }
 
-    async fn snapshot_directories(&self) -> Vec<(Snapshot, PathBuf)> {
+    async fn directories(&self) -> Vec<(Snapshot, PathBuf)> {
         let mut all = Vec::new();
-        for directory in &self.config().data_file_directories {
-            for keyspace in folders(self, directory).await {
-                for table in folders(self, &directory.join(&keyspace)).await {
+        for directory in &self.config.data_file_directories {
+            for keyspace in folders(&self.env, directory).await {
+                for table in folders(&self.env, &directory.join(&keyspace)).await {
                     let of = directory.join(&keyspace).join(&table);
-                    for tag in folders(self, &of.join(SNAPSHOTS)).await {
+                    for tag in folders(&self.env, &of.join(SNAPSHOTS)).await {
                         let place = of.join(SNAPSHOTS).join(&tag);
-                        all.push((
-                            self.describe_snapshot(&keyspace, &table, &of, tag).await,
-                            place,
-                        ));
+                        all.push((self.describe(&keyspace, &table, &of, tag).await, place));
                     }
                 }
             }
@@ -106,26 +116,20 @@ impl Node {
         all
     }
 
-    async fn describe_snapshot(
-        &self,
-        keyspace: &str,
-        table: &str,
-        of: &Path,
-        tag: String,
-    ) -> Snapshot {
+    async fn describe(&self, keyspace: &str, table: &str, of: &Path, tag: String) -> Snapshot {
         let directory = of.join(SNAPSHOTS).join(&tag);
         let (mut size, mut own, mut own_tables) = (0, 0, 0);
-        for file in self.env().read_dir(&directory).await.unwrap_or_default() {
-            let metadata = self.env().metadata(directory.join(&file.name)).await;
+        for file in self.env.read_dir(&directory).await.unwrap_or_default() {
+            let metadata = self.env.metadata(directory.join(&file.name)).await;
             let bytes = metadata.ok().flatten().map_or(0, |metadata| metadata.len as i64);
             size += bytes;
             // what a live table has still costs nothing
-            if !self.env().exists(of.join(&file.name)).await.unwrap_or(false) {
+            if !self.env.exists(of.join(&file.name)).await.unwrap_or(false) {
                 own += bytes;
                 own_tables += if Descriptor::parse(&file.name).is_ok() { bytes } else { 0 };
             }
         }
-        let manifest = self.env().read_file(directory.join(MANIFEST), MANIFEST_BYTES_MAX).await;
+        let manifest = self.env.read_file(directory.join(MANIFEST), MANIFEST_BYTES_MAX).await;
         let manifest = manifest.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
         let manifest = manifest.unwrap_or_default();
         let name = table.rsplit_once('-').map_or(table, |(name, _)| name).to_owned();
@@ -178,8 +182,8 @@ fn meant<'a>(schema: &'a schema::Schema, of: &Snapshots) -> Answer<Vec<(&'a Keys
     }
 }
 
-async fn folders(node: &Node, path: &Path) -> Vec<String> {
-    let entries = node.env().read_dir(path).await.unwrap_or_default();
+async fn folders(env: &Env, path: &Path) -> Vec<String> {
+    let entries = env.read_dir(path).await.unwrap_or_default();
     entries.into_iter().filter(|entry| entry.is_dir).map(|entry| entry.name).collect()
 }
 

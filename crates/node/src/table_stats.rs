@@ -1,19 +1,19 @@
 //! `nodetool tablestats`: what all shards count of each table, and what its SSTables say.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::rc::Rc;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admin::{PartitionBytes, PerRead, Requests, TableStats};
+use cluster::Shard;
 use env::Env;
 use schema::{Table, TableId};
 use sstable::table::Storage;
 use storage::shards::Stopping;
-use storage::{LiveSet, SSTable};
+use storage::{Engine, LiveSet, SSTable, TableStore};
 
+use crate::all_shards::ask_all;
 use crate::figures::NANOS;
-use crate::node::Node;
 
 /// Bytes that a filter's file has beside its bits: their number and that of the hashes.
 const FILTER_HEAD: u64 = 8;
@@ -51,56 +51,61 @@ impl Counts {
     }
 }
 
-impl Node {
-    /// This shard's counts.
-    fn table_counts(&self) -> Vec<(TableId, Counts)> {
-        let counts = |store: &storage::TableStore| {
-            let stats = &store.stats;
-            let (active, frozen) = store.memtable_bytes();
-            let slot = store.active();
-            let memtable = slot.read();
-            Counts {
-                reads: stats.reads.get(),
-                read_ns: stats.read_ns.get(),
-                writes: stats.writes.get(),
-                write_ns: stats.write_ns.get(),
-                switches: stats.flushes.get(),
-                filter_checks: stats.filter_checks.get(),
-                filter_misses: stats.filter_misses.get(),
-                speculative_retries: stats.speculative_retries.get(),
-                memtable_bytes: (active + frozen) as u64,
-                memtable_operations: memtable.operations(),
-                memtable_partitions: memtable.len() as u64,
-            }
-        };
-        self.engine().stores().iter().map(|(id, store)| (*id, counts(store))).collect()
-    }
+/// One shard's counts.
+fn counts(engine: &Engine) -> Vec<(TableId, Counts)> {
+    let counts = |store: &TableStore| {
+        let stats = &store.stats;
+        let (active, frozen) = store.memtable_bytes();
+        let slot = store.active();
+        let memtable = slot.read();
+        Counts {
+            reads: stats.reads.get(),
+            read_ns: stats.read_ns.get(),
+            writes: stats.writes.get(),
+            write_ns: stats.write_ns.get(),
+            switches: stats.flushes.get(),
+            filter_checks: stats.filter_checks.get(),
+            filter_misses: stats.filter_misses.get(),
+            speculative_retries: stats.speculative_retries.get(),
+            memtable_bytes: (active + frozen) as u64,
+            memtable_operations: memtable.operations(),
+            memtable_partitions: memtable.len() as u64,
+        }
+    };
+    engine.stores().iter().map(|(id, store)| (*id, counts(store))).collect()
+}
 
-    /// Of all tables but virtual ones, by keyspace and name; on the first shard.
-    pub(crate) async fn table_stats(self: &Rc<Self>) -> Result<Vec<TableStats>, Stopping> {
-        let mut counts: BTreeMap<TableId, Counts> = BTreeMap::new();
-        for shard in 0..self.shards().count() {
-            for (id, more) in self.shards().call(shard, |node| node.table_counts()).await? {
-                counts.entry(id).or_default().add(&more);
-            }
+/// Of all tables but virtual ones, by keyspace and name; on the first shard.
+///
+/// # Errors
+/// If a shard ends first.
+pub(crate) async fn table_stats(
+    shard: &Shard,
+    data_directories: &[PathBuf],
+) -> Result<Vec<TableStats>, Stopping> {
+    let mut by_table: BTreeMap<TableId, Counts> = BTreeMap::new();
+    for of_shard in ask_all(shard.others(), |there| counts(there.engine())).await? {
+        for (id, more) in of_shard {
+            by_table.entry(id).or_default().add(&more);
         }
-        let schema = self.engine().schema();
-        let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
-        let mut all = Vec::new();
-        for table in tables.filter(|table| !table.is_virtual()) {
-            let Ok(store) = self.engine().store(table.id) else { continue };
-            let counts = counts.get(&table.id).copied().unwrap_or_default();
-            let now = self.env().unix_micros() / 1_000_000;
-            let mut stats = describe(table, &store.live(), &counts, now);
-            for directory in &self.config().data_file_directories {
-                let directory = storage::table_directory(directory, table);
-                stats.space_snapshots_bytes += snapshots(self.env(), &directory).await;
-            }
-            all.push(stats);
-            self.env().maybe_yield().await;
-        }
-        Ok(all)
     }
+    let engine = shard.engine();
+    let (env, schema) = (engine.env(), engine.schema());
+    let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
+    let mut all = Vec::new();
+    for table in tables.filter(|table| !table.is_virtual()) {
+        let Ok(store) = engine.store(table.id) else { continue };
+        let counts = by_table.get(&table.id).copied().unwrap_or_default();
+        let now = env.unix_micros() / 1_000_000;
+        let mut stats = describe(table, &store.live(), &counts, now);
+        for directory in data_directories {
+            let directory = storage::table_directory(directory, table);
+            stats.space_snapshots_bytes += snapshots(env, &directory).await;
+        }
+        all.push(stats);
+        env.maybe_yield().await;
+    }
+    Ok(all)
 }
 
 /// Bytes of a table's snapshots; what cannot be read counts nothing.

@@ -2,28 +2,44 @@
 //! and told of in the log.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use admin::{Answer, NewSnapshot, Refusal, Scrub, Snapshots, TableName, Verify};
+use cluster::Shard;
 use metrics::Level;
 use ring::TokenRange;
 use schema::TableId;
 use storage::{Depth, Owned, Scrubbed, StorageError};
 use types::Token;
 
-use crate::node::Node;
+use crate::journal::Journal;
+use crate::snapshots::TableSnapshots;
 
-impl Node {
+/// Scrubs and verifies; on the first shard.
+pub(crate) struct Upkeep {
+    shard: Rc<Shard>,
+    journal: Rc<Journal>,
+    snapshots: Rc<TableSnapshots>,
+}
+
+impl Upkeep {
+    pub fn new(shard: &Rc<Shard>, journal: &Rc<Journal>, snapshots: &Rc<TableSnapshots>) -> Self {
+        let (shard, journal) = (Rc::clone(shard), Rc::clone(journal));
+        Self { shard, journal, snapshots: Rc::clone(snapshots) }
+    }
+
     /// Scrubs a table, after a snapshot; each SSTable's outcome is told.
-    pub(crate) async fn scrub(&self, id: TableId, how: Scrub) -> Answer<()> {
-        let schema = self.engine().schema();
-        let (Some(table), Some(storage)) = (schema.table_by_id(&id), self.engine().node()) else {
+    pub async fn scrub(&self, id: TableId, how: Scrub) -> Answer<()> {
+        let schema = self.shard.engine().schema();
+        let (Some(table), Some(storage)) = (schema.table_by_id(&id), self.shard.engine().node())
+        else {
             return Ok(());
         };
         if how.snapshot {
-            let name = format!("pre-scrub-{}", self.env().unix_micros() / 1000);
+            let name = format!("pre-scrub-{}", self.shard.engine().env().unix_micros() / 1000);
             let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
             let of = Snapshots::Tables(vec![TableName { keyspace, table }]);
-            self.take_snapshot(NewSnapshot { of, name, flush: false, ttl: None }).await?;
+            self.snapshots.take(NewSnapshot { of, name, flush: false, ttl: None }).await?;
         }
         let found = RefCell::new(Vec::new());
         let Scrub { skip_corrupted, validate, .. } = how;
@@ -35,7 +51,7 @@ impl Node {
             Ok(()) | Err(StorageError::UnknownTable(_)) => Ok(()),
             Err(error) => {
                 let name = format!("{}.{}", table.keyspace, table.name);
-                self.say(Level::Error, format!("Scrub of {name} stopped: {error}"));
+                self.journal.say(Level::Error, format!("Scrub of {name} stopped: {error}"));
                 Err(Refusal::Failed(error.to_string()))
             }
         }
@@ -44,7 +60,7 @@ impl Node {
     fn tell_scrubbed(&self, one: &Scrubbed) {
         let Scrubbed { path, good, empty, bad, out_of_order, why } = one;
         let path = path.display();
-        self.say(
+        self.journal.say(
             Level::Info,
             format!(
                 "Scrub of {path} complete: {good} partitions in new sstable and {empty} empty (tombstoned) partitions \
@@ -56,23 +72,23 @@ impl Node {
                 "Scrub of {path} found {out_of_order} partitions out of order and wrote them to \
                  an SSTable of their own"
             );
-            self.say(Level::Warn, text);
+            self.journal.say(Level::Warn, text);
         }
         if let Some(why) = why {
             let text = format!(
                 "Scrub of {path} left out {bad} partitions that it could not read; a snapshot \
                  taken before may have them; the first error: {why}"
             );
-            self.say(Level::Warn, text);
+            self.journal.say(Level::Warn, text);
         }
     }
 
     /// The ranges of the ring of which this node has, or is about to have, a replica of a table;
     /// none, if it is not a part of a ring yet.
     fn owned_ranges(&self, id: TableId) -> Vec<Owned> {
-        let schema = self.engine().schema();
+        let schema = self.shard.engine().schema();
         let keyspace = schema.table_by_id(&id).and_then(|table| schema.keyspace(&table.keyspace));
-        let ring = self.shard().peers().ring();
+        let ring = self.shard.peers().ring();
         let (Some(keyspace), Some(ring)) = (keyspace, ring) else { return Vec::new() };
         let Some(placement) = ring.placement(&keyspace.replication.strategy) else {
             return Vec::new();
@@ -92,8 +108,8 @@ impl Node {
     }
 
     /// Verifies a table; each SSTable that is damaged is told of, and the first is the answer.
-    pub(crate) async fn verify(&self, id: TableId, how: Verify) -> Answer<()> {
-        let Some(storage) = self.engine().node() else { return Ok(()) };
+    pub async fn verify(&self, id: TableId, how: Verify) -> Answer<()> {
+        let Some(storage) = self.shard.engine().node() else { return Ok(()) };
         let depth = match how {
             Verify { quick: true, .. } => Depth::Index,
             Verify { extended: true, .. } => Depth::Rows,
@@ -111,7 +127,7 @@ impl Node {
         let full = if mutate_repaired { "" } else { "a full " };
         for (path, error) in &damaged {
             let path = path.display();
-            self.say(
+            self.journal.say(
                 Level::Error,
                 format!(
                     "Invalid SSTable {path}, please force {full}repair (not supported here: scrub \

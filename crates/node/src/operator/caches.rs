@@ -4,13 +4,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use admin::{Answer, Cache, CacheName, CachesOperator, ChunkCache};
+use cluster::Shard;
 use config::Config;
 use env::{Class, IoKind};
 use storage::CacheKind;
 
 use super::{Operations, failed};
+use crate::all_shards::ask_all;
 use crate::figures::NANOS;
-use crate::node::Node;
 use crate::saved_caches::saving;
 
 /// The cache of that name.
@@ -24,26 +25,26 @@ fn kind_of(cache: CacheName) -> CacheKind {
 
 impl Operations {
     pub(super) async fn cache(&self, kind: CacheKind) -> Answer<Cache> {
-        let (stats, _) = self.0.caches.of_all(kind).await.map_err(failed)?;
+        let (stats, _) = self.caches.of_all(kind).await.map_err(failed)?;
         Ok(Cache {
             entries: stats.entries,
             size_bytes: stats.bytes,
             capacity_bytes: stats.capacity,
             hits: stats.hits,
             requests: stats.requests(),
-            save_period_seconds: saving(self.0.config(), kind).period.as_secs(),
+            save_period_seconds: saving(&self.config, kind).period.as_secs(),
         })
     }
 
     pub(super) async fn chunk_cache(&self) -> Answer<ChunkCache> {
+        let look =
+            |shard: &Rc<Shard>| shard.engine().env().stats().io(Class::Statement, IoKind::Read);
         let (mut reads, mut nanos) = (0u64, 0u64);
-        for shard in 0..self.0.shards().count() {
-            let look = |node: &Rc<Node>| node.env().stats().io(Class::Statement, IoKind::Read);
-            let io = self.0.shards().call(shard, look).await.map_err(failed)?;
+        for io in ask_all(self.shard.others(), look).await.map_err(failed)? {
             reads += io.ops;
             nanos += io.queue_ns + io.device_ns;
         }
-        let (stats, _) = self.0.caches.of_all(CacheKind::Chunks).await.map_err(failed)?;
+        let (stats, _) = self.caches.of_all(CacheKind::Chunks).await.map_err(failed)?;
         Ok(ChunkCache {
             entries: stats.entries,
             size_bytes: stats.bytes,
@@ -57,24 +58,23 @@ impl Operations {
 
 impl CachesOperator for Operations {
     async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
-        self.0.caches.clear(kind_of(cache)).await.map_err(failed)
+        self.caches.clear(kind_of(cache)).await.map_err(failed)
     }
 
     async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
-        self.0.caches.set_limit(kind_of(cache), bytes).await.map_err(failed)
+        self.caches.set_limit(kind_of(cache), bytes).await.map_err(failed)
     }
 
     async fn set_cache_keys_to_save(&self, cache: CacheName, most: u32) -> Answer<()> {
-        let shard = self.shard()?;
         let key = match cache {
             CacheName::Keys => "key_cache_keys_to_save",
             CacheName::Rows => "row_cache_keys_to_save",
             CacheName::Counters => "counter_cache_keys_to_save",
         };
-        let mut config = Config::clone(&shard.guardrails().current_config());
+        let mut config = Config::clone(&self.shard.guardrails().current_config());
         config.set(&format!("{key}={most}")).map_err(failed)?;
-        self.0.set_config(Arc::new(config)).await.map_err(failed)?;
-        self.0.saved_caches.begin_periods_anew();
+        self.guardrails.set_config(Arc::new(config)).await.map_err(failed)?;
+        self.saved_caches.begin_periods_anew();
         Ok(())
     }
 }

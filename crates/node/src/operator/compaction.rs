@@ -47,7 +47,7 @@ impl CompactionOperator for Operations {
             }
         }
         let completed = node.stats.compactions.get();
-        let uptime = self.0.env().now().since(self.0.started).as_secs_f64();
+        let uptime = self.env.now().since(self.started).as_secs_f64();
         let rate = if uptime > 0.0 { completed as f64 / uptime } else { 0.0 };
         Ok(CompactionStats {
             concurrent: node.concurrent_compactors() as u64,
@@ -65,7 +65,6 @@ impl CompactionOperator for Operations {
     }
 
     async fn compaction_history(&self) -> Answer<Vec<PastCompaction>> {
-        let shard = self.shard()?;
         let past = |row: cluster::CompactionRow| PastCompaction {
             id: row.id,
             keyspace: row.keyspace,
@@ -76,7 +75,7 @@ impl CompactionOperator for Operations {
             rows_merged: row.rows_merged,
             properties: row.properties,
         };
-        let rows = shard.compactions().rows().await.map_err(|e| failed(e.message))?;
+        let rows = self.shard.compactions().rows().await.map_err(|e| failed(e.message))?;
         Ok(rows.into_iter().map(past).collect())
     }
 

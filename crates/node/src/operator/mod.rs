@@ -15,60 +15,71 @@ mod tables;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use admin::{Answer, Refusal, Reply, TableName};
-use cluster::{Identity, Shard};
+use admin::{Answer, Refusal, TableName};
+use cluster::Shard;
+use config::Config;
+use env::{Env, Instant};
 use schema::TableId;
 use storage::shards::Stopping;
 use storage::{Engine, StorageError};
 
+use crate::caches::Caches;
+use crate::client_server::ClientServer;
+use crate::drain::Drain;
 use crate::error::NodeError;
-use crate::node::Node;
-pub(crate) use tables::key_bytes;
+use crate::guardrails::NodeGuardrails;
+use crate::journal::Journal;
+use crate::metrics_view::MetricsView;
+use crate::mode::Mode;
+use crate::pools::Pools;
+use crate::ring_entry::RingEntry;
+use crate::saved_caches::SavedCaches;
+use crate::snapshots::TableSnapshots;
+use crate::upkeep::Upkeep;
 
-/// The node of this process, for its operator; on the first shard.
-pub(crate) struct Operations(pub Rc<Node>);
-
-impl Node {
-    /// What the node answers to a verb of nodetool, as it does at its socket; on the first shard.
-    pub async fn carry_out(self: &Rc<Self>, verb: admin::Verb) -> Reply {
-        let outcome = admin::ask(self.env(), &Operations(Rc::clone(self)), verb.clone()).await;
-        Reply::text(&verb, &outcome).unwrap_or_else(|e| Reply {
-            out: String::new(),
-            err: format!("error: {e}\n"),
-            exit: 2,
-        })
-    }
+/// The node of this process, for its operator; on the first shard. One type answers all traits, so
+/// it has whatever a verb may be about: more fields than other components.
+pub(crate) struct Operations {
+    pub(crate) env: Env,
+    pub(crate) config: Arc<Config>,
+    pub(crate) started: Instant,
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) journal: Rc<Journal>,
+    pub(crate) mode: Rc<Mode>,
+    pub(crate) drain: Rc<Drain>,
+    pub(crate) clients: Rc<ClientServer>,
+    pub(crate) metrics: Rc<MetricsView>,
+    pub(crate) pools: Rc<Pools>,
+    pub(crate) caches: Rc<Caches>,
+    pub(crate) saved_caches: Rc<SavedCaches>,
+    pub(crate) guardrails: Rc<NodeGuardrails>,
+    pub(crate) snapshots: Rc<TableSnapshots>,
+    pub(crate) upkeep: Upkeep,
+    pub(crate) ring_entry: Rc<RingEntry>,
 }
 
-pub(crate) fn failed(error: impl std::fmt::Display) -> Refusal {
+fn failed(error: impl std::fmt::Display) -> Refusal {
     Refusal::Failed(error.to_string())
 }
 
 impl Operations {
-    pub(crate) fn shard(&self) -> Answer<&Rc<Shard>> {
-        Ok(self.0.shard())
-    }
-
-    pub(crate) fn identity(&self) -> Answer<&Identity> {
-        Ok(self.shard()?.identity())
-    }
-
-    pub(crate) fn engine(&self) -> &Rc<Engine> {
-        self.0.engine()
+    fn engine(&self) -> &Rc<Engine> {
+        self.shard.engine()
     }
 
     fn storage(&self) -> Answer<&Rc<storage::Node>> {
         self.engine().node().ok_or_else(|| failed(Stopping))
     }
 
-    pub(crate) fn address(&self) -> Answer<SocketAddr> {
-        let identity = self.identity()?;
-        Ok(SocketAddr::new(identity.broadcast, identity.storage_port))
+    fn address(&self) -> SocketAddr {
+        let identity = self.shard.identity();
+        SocketAddr::new(identity.broadcast, identity.storage_port)
     }
 
     /// Tables of a keyspace by name; all of them for none.
-    pub(crate) fn tables(&self, keyspace: &str, names: &[String]) -> Answer<Vec<TableId>> {
+    fn tables(&self, keyspace: &str, names: &[String]) -> Answer<Vec<TableId>> {
         let schema = self.engine().schema();
         let unknown = |what: &str| Refusal::Failed(what.to_owned());
         let Some(of) = schema.keyspace(keyspace) else {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use admin::{
     Answer, IoStats, NodeInfo, NodeOperator, Refusal, Release, RingOperator, TablesOperator,
 };
+use cluster::Shard;
 use env::{File, IO_WINDOW, OpenOptions};
 use storage::CacheKind;
 use types::Uuid;
@@ -13,7 +14,6 @@ use types::Uuid;
 use super::{Operations, failed};
 use crate::figures::NANOS;
 use crate::memory::Memory;
-use crate::node::Node;
 use crate::settings::io_depth;
 
 /// Bytes of `/proc/self/statm` that are worth reading, and the page's size it counts in.
@@ -23,7 +23,7 @@ const PAGE: u64 = 4096;
 impl Operations {
     /// Bytes of memory that the process has.
     async fn resident(&self) -> u64 {
-        let env = self.0.env();
+        let env = &self.env;
         let Ok(file) = File::open(env, Path::new("/proc/self/statm"), OpenOptions::READ).await
         else {
             return 0;
@@ -42,7 +42,7 @@ impl NodeOperator for Operations {
     }
 
     async fn node(&self) -> Answer<NodeInfo> {
-        let identity = self.identity()?;
+        let identity = self.shard.identity();
         let tables = self.table_stats().await?;
         let engine = self.engine();
         let off_heap = tables.iter().map(|t| {
@@ -59,13 +59,13 @@ impl NodeOperator for Operations {
         Ok(NodeInfo {
             host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
             gossip_active: self.gossip_active().await?,
-            native_transport_active: self.0.clients().serves(),
+            native_transport_active: self.clients.serves(),
             load_bytes: engine.disk_bytes(),
             uncompressed_load_bytes: all,
             generation: identity.generation.into(),
-            uptime_seconds: self.0.env().now().since(self.0.started).as_secs(),
+            uptime_seconds: self.env.now().since(self.started).as_secs(),
             memory_used_bytes: self.resident().await,
-            memory_budget_bytes: Memory::of(self.0.config()).budget,
+            memory_budget_bytes: Memory::of(&self.config).budget,
             off_heap_bytes: off_heap.sum(),
             data_center: identity.data_center.clone(),
             rack: identity.rack.clone(),
@@ -85,49 +85,49 @@ impl NodeOperator for Operations {
     }
 
     async fn io_stats(&self, windows: u64) -> Answer<IoStats> {
-        let env = self.0.env();
+        let env = &self.env;
         let (now, unix_micros) = (env.now(), env.unix_micros());
         // the window that is being filled is left out
         let end = env.io_window();
         let windows = end.saturating_sub(windows)..end;
         let mut all = env.io_pattern(windows.clone());
-        for shard in (0..self.0.shards().count()).filter(|shard| *shard != env.shard()) {
+        for shard in (0..self.shard.others().count()).filter(|shard| *shard != env.shard()) {
             let of = windows.clone();
-            let pattern = move |node: &Rc<Node>| node.env().io_pattern(of);
-            all.merge(&self.0.shards().call(shard, pattern).await.map_err(failed)?);
+            let pattern = move |there: &Rc<Shard>| there.engine().env().io_pattern(of);
+            all.merge(&self.shard.others().call(shard, pattern).await.map_err(failed)?);
         }
         let window_millis = i64::try_from(IO_WINDOW.as_millis()).unwrap_or(i64::MAX);
         let starts = i64::try_from(windows.start).unwrap_or(i64::MAX).saturating_mul(window_millis);
         let since = i64::try_from(now.as_nanos() / (NANOS * NANOS)).unwrap_or(i64::MAX) - starts;
-        let depth = io_depth(self.0.config(), self.0.shards().count());
-        let bound = (depth * self.0.shards().count()) as u64;
+        let depth = io_depth(&self.config, self.shard.others().count());
+        let bound = (depth * self.shard.others().count()) as u64;
         Ok(IoStats::of(&all, unix_micros / 1000 - since, bound))
     }
 
     async fn drain(&self) -> Answer<()> {
-        Ok(self.0.drain().drain().await?)
+        Ok(self.drain.drain().await?)
     }
 
     async fn stop_daemon(&self) -> Answer<()> {
-        self.0.drain().drain().await?;
+        self.drain.drain().await?;
         // The answer leaves before this shard sees the order: it is written without waiting.
-        self.0.env().terminate();
+        self.env.terminate();
         Ok(())
     }
 
     async fn native_transport(&self) -> Answer<bool> {
-        Ok(self.0.clients().serves())
+        Ok(self.clients.serves())
     }
 
     async fn start_native_transport(&self) -> Answer<()> {
-        if self.0.mode.is_drained() {
+        if self.mode.is_drained() {
             let text = "Unable to start native transport because the node was drained.";
             return Err(Refusal::BadUse(text.to_owned()));
         }
-        Ok(self.0.clients().start().await?)
+        Ok(self.clients.start().await?)
     }
 
     async fn stop_native_transport(&self, force: bool) -> Answer<()> {
-        Ok(self.0.clients().stop(force).await?)
+        Ok(self.clients.stop(force).await?)
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admin::{Answer, Refusal, Setting, SettingsOperator, Timeout};
+use cluster::Shard;
 use config::{Config, Timeouts};
 
 use super::{Operations, failed};
-use crate::node::Node;
+use crate::all_shards::ask_all;
 
 /// Where a timeout of the node is kept; none: nothing that it is of is served yet.
 fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
@@ -30,53 +31,40 @@ fn unserved(timeout: Timeout) -> Refusal {
     Refusal::Failed(format!("{} is not supported", timeout.config_key()))
 }
 
-impl Operations {
-    fn timeouts(&self) -> Answer<Timeouts> {
-        Ok(self.shard()?.timeouts())
-    }
-}
-
 impl SettingsOperator for Operations {
     async fn timeout(&self, timeout: Timeout) -> Answer<u64> {
-        let mut timeouts = self.timeouts()?;
+        let mut timeouts = self.shard.timeouts();
         let kept = place(&mut timeouts, timeout).ok_or_else(|| unserved(timeout))?;
         Ok(u64::try_from(kept.as_millis()).unwrap_or(u64::MAX))
     }
 
     async fn set_timeout(&self, timeout: Timeout, millis: u64) -> Answer<()> {
-        let mut timeouts = self.timeouts()?;
+        let mut timeouts = self.shard.timeouts();
         *place(&mut timeouts, timeout).ok_or_else(|| unserved(timeout))? =
             Duration::from_millis(millis);
-        for shard in 0..self.0.shards().count() {
-            let set = move |node: &Rc<Node>| node.shard().set_timeouts(timeouts);
-            self.0.shards().call(shard, set).await.map_err(failed)?;
-        }
-        Ok(())
+        let set = move |shard: &Rc<Shard>| shard.set_timeouts(timeouts);
+        ask_all(self.shard.others(), set).await.map(drop).map_err(failed)
     }
 
     async fn settings(&self) -> Answer<Vec<Setting>> {
-        let settings = self.shard()?.virtual_tables().settings().into_iter();
+        let settings = self.shard.virtual_tables().settings().into_iter();
         Ok(settings.map(|(name, value)| Setting { name, value }).collect())
     }
 
     async fn set_guardrails(&self, settings: &[String]) -> Answer<()> {
-        let shard = self.shard()?;
-        let mut config = Config::clone(&shard.guardrails().current_config());
+        let mut config = Config::clone(&self.shard.guardrails().current_config());
         let set = config.set_all(settings.iter().map(String::as_str));
         set.map_err(|refusal| Refusal::BadUse(refusal.to_string()))?;
-        self.0.check_disk(&config).await.map_err(Refusal::BadUse)?;
-        self.0.set_config(Arc::new(config)).await.map_err(failed)
+        self.guardrails.check_disk(&config).await.map_err(Refusal::BadUse)?;
+        self.guardrails.set_config(Arc::new(config)).await.map_err(failed)
     }
 
     async fn trace_probability(&self) -> Answer<f64> {
-        Ok(self.shard()?.tracer().probability())
+        Ok(self.shard.tracer().probability())
     }
 
     async fn set_trace_probability(&self, share: f64) -> Answer<()> {
-        for shard in 0..self.0.shards().count() {
-            let set = move |node: &Rc<Node>| node.shard().tracer().set_probability(share);
-            self.0.shards().call(shard, set).await.map_err(failed)?;
-        }
-        Ok(())
+        let set = move |shard: &Rc<Shard>| shard.tracer().set_probability(share);
+        ask_all(self.shard.others(), set).await.map(drop).map_err(failed)
     }
 }

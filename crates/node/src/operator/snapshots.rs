@@ -6,7 +6,7 @@ use super::{Operations, failed};
 
 impl SnapshotsOperator for Operations {
     async fn snapshot(&self, snapshot: NewSnapshot) -> Answer<()> {
-        self.0.take_snapshot(snapshot).await
+        self.snapshots.take(snapshot).await
     }
 
     async fn snapshots(&self) -> Answer<Vec<SnapshotDetails>> {
@@ -21,7 +21,7 @@ impl SnapshotsOperator for Operations {
             expires_at_millis: of.expires_at,
             ephemeral: of.ephemeral,
         };
-        let mut all: Vec<_> = self.0.snapshots().await.into_iter().map(details).collect();
+        let mut all: Vec<_> = self.snapshots.all().await.into_iter().map(details).collect();
         all.sort_by(|a, b| (&a.name, &a.keyspace, &a.table).cmp(&(&b.name, &b.keyspace, &b.table)));
         Ok(all)
     }
@@ -37,7 +37,7 @@ impl SnapshotsOperator for Operations {
                 && name.is_none_or(|name| name == of.name)
                 && before.is_none_or(|before| of.created_at.is_none_or(|at| at < before))
         };
-        self.0.clear_snapshots(goes).await.map_err(failed)
+        self.snapshots.clear(goes).await.map_err(failed)
     }
 
     async fn backups(&self) -> Answer<bool> {

@@ -37,7 +37,7 @@ impl SSTablesOperator for Operations {
 
     async fn scrub(&self, keyspace: &str, tables: &[String], how: Scrub) -> Answer<()> {
         for table in self.tables(keyspace, tables)? {
-            self.0.scrub(table, how).await?;
+            self.upkeep.scrub(table, how).await?;
         }
         Ok(())
     }
@@ -45,7 +45,7 @@ impl SSTablesOperator for Operations {
     async fn verify(&self, keyspace: &str, tables: &[String], how: Verify) -> Answer<()> {
         let mut first = Ok(());
         for table in self.tables(keyspace, tables)? {
-            first = first.and(self.0.verify(table, how).await);
+            first = first.and(self.upkeep.verify(table, how).await);
         }
         first
     }
@@ -62,7 +62,7 @@ impl SSTablesOperator for Operations {
     /// say that it is done would be wrong.
     async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
         let tables = self.tables(keyspace, tables)?;
-        let is_alone = self.0.shard().peers().is_alone();
+        let is_alone = self.shard.peers().is_alone();
         match is_alone || tables.is_empty() {
             true => Ok(()),
             false => {
@@ -88,7 +88,7 @@ impl SSTablesOperator for Operations {
         };
         let mut places = Vec::new();
         for directory in directories {
-            let there = self.0.env().metadata(&directory).await.map_err(failed)?;
+            let there = self.env.metadata(&directory).await.map_err(failed)?;
             if !there.is_some_and(|metadata| metadata.is_dir) {
                 return Err(failed(format!("Directory {directory} does not exist")));
             }
@@ -97,7 +97,7 @@ impl SSTablesOperator for Operations {
         let how = storage::Import { copy, keep_level, verify };
         let refused = self.storage()?.import(table.id, &places, how).await.map_err(failed)?;
         let tell = |(directory, error): (PathBuf, StorageError)| {
-            self.0.journal().say_seldom(
+            self.journal.say_seldom(
                 Level::Error,
                 format!("cannot import the SSTables in {}: {error}", directory.display()),
             );

@@ -12,6 +12,8 @@ use storage::PartitionKey;
 use types::CqlType;
 
 use super::{Operations, failed};
+use crate::histograms::histograms;
+use crate::table_stats::table_stats;
 
 impl TablesOperator for Operations {
     async fn keyspaces(&self) -> Answer<Vec<Replication>> {
@@ -30,7 +32,8 @@ impl TablesOperator for Operations {
     }
 
     async fn table_stats(&self) -> Answer<Vec<TableStats>> {
-        self.0.table_stats().await.map_err(failed)
+        let directories = &self.config.data_file_directories;
+        table_stats(&self.shard, directories).await.map_err(failed)
     }
 
     async fn histograms(&self, table: Option<&TableName>) -> Answer<Vec<TableHistograms>> {
@@ -41,7 +44,7 @@ impl TablesOperator for Operations {
             })?),
         };
         let is_wanted = |id| wanted.is_none_or(|wanted| wanted == id);
-        self.0.histograms(is_wanted).await.map_err(failed)
+        histograms(&self.shard, is_wanted).await.map_err(failed)
     }
 
     async fn data_paths(&self, keyspace: &str, table: Option<&str>) -> Answer<Vec<TablePaths>> {
@@ -50,7 +53,7 @@ impl TablesOperator for Operations {
         let mut found = Vec::new();
         for id in self.tables(keyspace, &names)? {
             let Some(table) = schema.table_by_id(&id) else { continue };
-            let directories = self.0.config().data_file_directories.iter();
+            let directories = self.config.data_file_directories.iter();
             let paths = directories.map(|data| storage::table_directory(data, table));
             let paths = paths.map(|path| path.display().to_string()).collect();
             found.push(TablePaths { table: table.name.clone(), paths });
@@ -76,14 +79,13 @@ impl TablesOperator for Operations {
     }
 
     async fn refresh_size_estimates(&self) -> Answer<()> {
-        let shard = self.shard()?;
-        shard.estimates().refresh().await.map_err(failed)
+        self.shard.estimates().refresh().await.map_err(failed)
     }
 }
 
 /// The bytes of a partition's key from what the operator wrote: its values, with colons between
 /// them, or their digits.
-pub(crate) fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<Vec<u8>> {
+pub(super) fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<Vec<u8>> {
     let refused = |what: String| Refusal::BadUse(what);
     if hex {
         let digits = CqlType::Blob.parse_text(text, 0);

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cluster::Shard;
 use cluster::virtual_tables::{Histogram, Latency, TableStats};
 use metrics::Distribution;
-use schema::TableId;
 use storage::shards::Stopping;
 use storage::{Measure, SSTable};
 
-use crate::node::Node;
+use crate::measures::measured_by_all;
 
 /// Their names.
 pub(super) const TABLES: &[&str] = &[
@@ -81,56 +81,30 @@ fn fill(stats: &mut TableStats, measure: Measure, of: &Distribution) {
     }
 }
 
-impl Node {
-    /// This shard's distributions of a measure.
-    fn measured(&self, measure: Measure) -> Vec<(TableId, Distribution)> {
-        let stores = self.engine().stores();
-        let of = stores.iter().filter_map(|(id, store)| Some((*id, store.stats.measure(measure)?)));
-        of.map(|(id, histogram)| (id, histogram.distribution())).collect()
-    }
-
-    /// All shards' distributions of a measure, by table.
-    pub(crate) async fn measured_by_all(
-        &self,
-        measure: Measure,
-    ) -> Result<BTreeMap<TableId, Distribution>, Stopping> {
-        let mut found: BTreeMap<TableId, Distribution> = BTreeMap::new();
-        for part in self.on_all(move |node| node.measured(measure)).await? {
-            for (id, more) in part {
-                match found.get_mut(&id) {
-                    Some(all) => all.merge(&more),
-                    None => drop(found.insert(id, more)),
-                }
-            }
-        }
-        Ok(found)
-    }
-
-    /// Every stored table, with what the table of this name shows of it.
-    pub(super) async fn distributions(&self, name: &str) -> Result<Vec<TableStats>, Stopping> {
-        let measure = measure(name);
-        let found = match measure {
-            Some(measure) => self.measured_by_all(measure).await?,
-            None => BTreeMap::new(),
+/// Every stored table, with what the table of this name shows of it.
+pub(super) async fn distributions(shard: &Shard, name: &str) -> Result<Vec<TableStats>, Stopping> {
+    let measure = measure(name);
+    let found = match measure {
+        Some(measure) => measured_by_all(shard, measure).await?,
+        None => BTreeMap::new(),
+    };
+    let schema = shard.engine().schema();
+    let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
+    let mut all = Vec::new();
+    for table in tables.filter(|table| !table.is_virtual()) {
+        let Ok(store) = shard.engine().store(table.id) else { continue };
+        let mut stats = TableStats {
+            keyspace: table.keyspace.clone(),
+            table: table.name.clone(),
+            ..TableStats::default()
         };
-        let schema = self.engine().schema();
-        let tables = schema.keyspaces().values().flat_map(|keyspace| keyspace.tables.values());
-        let mut all = Vec::new();
-        for table in tables.filter(|table| !table.is_virtual()) {
-            let Ok(store) = self.engine().store(table.id) else { continue };
-            let mut stats = TableStats {
-                keyspace: table.keyspace.clone(),
-                table: table.name.clone(),
-                ..TableStats::default()
-            };
-            if let (Some(measure), Some(of)) = (measure, found.get(&table.id)) {
-                fill(&mut stats, measure, of);
-            }
-            sizes(&mut stats, store.live().tables());
-            all.push(stats);
+        if let (Some(measure), Some(of)) = (measure, found.get(&table.id)) {
+            fill(&mut stats, measure, of);
         }
-        Ok(all)
+        sizes(&mut stats, store.live().tables());
+        all.push(stats);
     }
+    Ok(all)
 }
 
 fn sizes(stats: &mut TableStats, tables: &[Arc<SSTable>]) {

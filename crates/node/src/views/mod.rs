@@ -2,23 +2,32 @@
 //! one is read.
 
 mod distributions;
+mod hints;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use cluster::Shard;
 use cluster::virtual_tables::{
     BatchStats, Cache, Client, CqlStats, Endpoint, EndpointState, NodeData, RunningQuery,
-    SsTableTask, ThreadPool, Views,
+    SsTableTask, Views,
 };
-use internode::Verb;
+use config::Config;
 use metrics::{Name, Reading};
-use storage::CacheKind;
 use storage::shards::Stopping;
+use storage::{CacheKind, Engine};
 
-use crate::network_view::{is_gossip, is_schema};
-use crate::node::Node;
+use crate::addresses::socket;
+use crate::caches::Caches;
+use crate::client_server::ClientServer;
+use crate::context::Context;
+use crate::figures::count;
+use crate::journal::Journal;
+use crate::metrics_view::MetricsView;
+use crate::pools::Pools;
+use crate::snapshots::TableSnapshots;
 use distributions::histogram;
 
 /// Who is connected where nobody has to say.
@@ -29,47 +38,79 @@ const PROPERTIES: &[(&str, &str)] = &[
     ("os.name", "Linux"),
 ];
 
-/// A node, for its virtual tables; weak, because the node has the coordinator that has this.
-struct NodeViews(Weak<Node>);
+/// What a shard's virtual tables show of the node.
+pub(crate) struct SystemViews {
+    config: Arc<Config>,
+    shard: Rc<Shard>,
+    journal: Rc<Journal>,
+    clients: Rc<ClientServer>,
+    metrics: Rc<MetricsView>,
+    caches: Rc<Caches>,
+    pools: Rc<Pools>,
+    snapshots: Rc<TableSnapshots>,
+}
 
-impl Views for NodeViews {
+/// Weak, because the views have the shard that has this.
+struct Shown(Weak<SystemViews>);
+
+impl Views for Shown {
     fn gather(&self, table: &str) -> Pin<Box<dyn Future<Output = NodeData>>> {
-        let (node, table) = (self.0.upgrade(), table.to_owned());
+        let (views, table) = (self.0.upgrade(), table.to_owned());
         Box::pin(async move {
             // a node that ends gathers nothing more
-            let Some(node) = node else { return NodeData::default() };
-            node.gather(&table).await.unwrap_or_default()
+            let Some(views) = views else { return NodeData::default() };
+            views.gather(&table).await.unwrap_or_default()
         })
     }
 
     fn forget_logs(&self) {
-        if let Some(node) = self.0.upgrade() {
-            node.journal().forget();
+        if let Some(views) = self.0.upgrade() {
+            views.journal.forget();
         }
     }
 }
 
-impl Node {
-    /// Lets this shard's virtual tables show the node.
-    pub(crate) fn show_views(self: &Rc<Self>, shard: &Rc<Shard>) {
-        shard.virtual_tables().show(Box::new(NodeViews(Rc::downgrade(self))));
+impl SystemViews {
+    /// Has the shard's virtual tables show the node, as long as this is there.
+    pub fn show(
+        context: &Context,
+        (shard, clients): (&Rc<Shard>, &Rc<ClientServer>),
+        (metrics, caches): (&Rc<MetricsView>, &Rc<Caches>),
+        (pools, snapshots): (&Rc<Pools>, &Rc<TableSnapshots>),
+    ) -> Rc<Self> {
+        let views = Rc::new(Self {
+            config: Arc::clone(&context.config),
+            shard: Rc::clone(shard),
+            journal: Rc::clone(&context.journal),
+            clients: Rc::clone(clients),
+            metrics: Rc::clone(metrics),
+            caches: Rc::clone(caches),
+            pools: Rc::clone(pools),
+            snapshots: Rc::clone(snapshots),
+        });
+        shard.virtual_tables().show(Box::new(Shown(Rc::downgrade(&views))));
+        views
     }
 
-    async fn gather(self: &Rc<Self>, table: &str) -> Result<NodeData, Stopping> {
+    async fn gather(&self, table: &str) -> Result<NodeData, Stopping> {
         let mut data = NodeData::default();
         match table {
             "clients" => data.clients = Some(self.all_clients().await?),
             "queries" => data.queries = Some(self.all_queries().await?),
             "caches" => data.caches = Some(self.shown_caches().await?),
-            "thread_pools" => data.thread_pools = Some(self.pools().await?),
-            "sstable_tasks" => data.sstable_tasks = Some(self.on_first(sstable_tasks).await?),
-            "snapshots" => data.snapshots = Some(self.snapshots().await),
-            "system_logs" => data.logs = Some(self.journal().lines().await?),
+            "thread_pools" => data.thread_pools = Some(self.pools.all().await?),
+            "sstable_tasks" => {
+                data.sstable_tasks =
+                    Some(self.of_first(|shard| sstable_tasks(shard.engine())).await?)
+            }
+            "snapshots" => data.snapshots = Some(self.snapshots.all().await),
+            "system_logs" => data.logs = Some(self.journal.lines().await?),
             "system_properties" => data.system_properties = Some(properties()),
             "pending_hints" => {
-                data.pending_hints = Some(self.on_first(crate::hint_view::shown).await?);
+                data.pending_hints =
+                    Some(self.of_first(|shard| hints::pending_hints(shard)).await?);
             }
-            "gossip_info" => data.gossip = Some(self.on_first(gossip).await?),
+            "gossip_info" => data.gossip = Some(self.of_first(|shard| gossip(shard)).await?),
             "cql_metrics" => data.cql = Some(self.cql_stats().await?),
             "batch_metrics" => data.batches = Some(self.batch_stats().await?),
             "credentials_cache_keys"
@@ -81,34 +122,24 @@ impl Node {
                 data.auth_keys = Some(Default::default());
             }
             name if distributions::TABLES.contains(&name) => {
-                data.tables = Some(self.distributions(name).await?);
+                data.tables = Some(distributions::distributions(&self.shard, name).await?);
             }
             _ => {}
         }
         Ok(data)
     }
 
-    async fn on_first<T: Send + 'static>(
+    /// What the first shard knows.
+    async fn of_first<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Rc<Self>) -> T + Send + 'static,
+        look: impl FnOnce(&Rc<Shard>) -> T + Send + 'static,
     ) -> Result<T, Stopping> {
-        self.shards().call(0, look).await
-    }
-
-    pub(crate) async fn on_all<T: Send + 'static>(
-        &self,
-        look: impl Fn(&Rc<Self>) -> T + Clone + Send + 'static,
-    ) -> Result<Vec<T>, Stopping> {
-        let mut all = Vec::with_capacity(self.shards().count());
-        for shard in 0..self.shards().count() {
-            all.push(self.shards().call(shard, look.clone()).await?);
-        }
-        Ok(all)
+        self.shard.others().call(0, look).await
     }
 
     async fn all_clients(&self) -> Result<Vec<Client>, Stopping> {
-        let views = self.clients().ask_all(|server| server.clients()).await?;
-        let is_open = !self.config().auth.authenticates;
+        let views = self.clients.ask_all(|server| server.clients()).await?;
+        let is_open = !self.config.auth.authenticates;
         let client = |view: server::ClientView| Client {
             address: view.remote,
             hostname: view.remote.ip().to_string(),
@@ -127,8 +158,7 @@ impl Node {
     }
 
     async fn all_queries(&self) -> Result<Vec<RunningQuery>, Stopping> {
-        let views =
-            self.clients().ask_all(|server| server.running()).await?.into_iter().enumerate();
+        let views = self.clients.ask_all(|server| server.running()).await?.into_iter().enumerate();
         let views = views.flat_map(|(shard, all)| all.into_iter().map(move |view| (shard, view)));
         let query = |(shard, view): (usize, server::RunningView)| RunningQuery {
             thread: format!("shard-{shard}-{}", view.place),
@@ -163,73 +193,14 @@ impl Node {
         Ok(all)
     }
 
-    /// What stands here where Cassandra has stages of threads: shards run all requests, so their
-    /// number is the limit.
-    pub(crate) async fn pools(&self) -> Result<Vec<ThreadPool>, Stopping> {
-        let metrics = self.metrics().all().await?;
-        let in_flight = self.clients().ask_all(|server| server.in_flight()).await?;
-        let in_flight: usize = in_flight.into_iter().sum();
-        let sum = |of: &str| -> i64 {
-            let tables = metrics.samples.iter().filter(|(name, _)| name.kind == "Table");
-            tables
-                .filter(|(name, _)| name.name == of)
-                .map(|(_, sample)| count(&sample.reading))
-                .sum()
-        };
-        let of = |kind, name| {
-            metrics.samples.get(&Name::new(kind, name)).map_or(0, |sample| count(&sample.reading))
-        };
-        let shards = self.shards().count() as i32;
-        let compactors = self.engine().node().map_or(0, |node| node.concurrent_compactors()) as i32;
-        let pool = |name: &str, limit, active: i64, pending: i64, completed: i64| ThreadPool {
-            name: name.to_owned(),
-            active: active as i32,
-            limit,
-            pending: pending as i32,
-            completed,
-            blocked: 0,
-            all_time_blocked: 0,
-        };
-        let dispatched = of("Client", "RequestDispatched");
-        let came = self.came().await?;
-        let came = |verbs: fn(Verb) -> bool| -> i64 {
-            let of = came.iter().filter(|(verb, _)| verbs(*verb));
-            of.map(|(_, came)| (came.received - came.dropped) as i64).sum()
-        };
-        let running = in_flight as i64;
-        Ok(vec![
-            pool(
-                "CompactionExecutor",
-                compactors,
-                of("Compaction", "Running"),
-                0,
-                of("Compaction", "TotalCompactionsCompleted"),
-            ),
-            pool(
-                "CounterMutationStage",
-                shards,
-                0,
-                0,
-                came(|verb| verb == Verb::CounterMutationReq),
-            ),
-            pool("GossipStage", 1, 0, 0, came(is_gossip)),
-            pool("MemtableFlushWriter", 1, 0, of("Flush", "Pending"), of("Flush", "Completed")),
-            pool("MigrationStage", 1, 0, 0, came(is_schema)),
-            pool("MutationStage", shards, 0, 0, sum("Writes")),
-            pool("Native-Transport-Requests", shards, running, 0, dispatched - running),
-            pool("ReadStage", shards, 0, 0, sum("Reads") + sum("RangeReads")),
-            pool("RequestResponseStage", shards, 0, 0, came(Verb::is_answer)),
-        ])
-    }
-
     async fn cql_stats(&self) -> Result<CqlStats, Stopping> {
-        let metrics = self.metrics().all().await?;
+        let metrics = self.metrics.all().await?;
         let of = |name| {
             let sample = metrics.samples.get(&Name::new("CQL", name));
             sample.map_or(0, |sample| count(&sample.reading) as u64)
         };
         // each shard keeps every statement
-        let kept = self.shard().statements().stats();
+        let kept = self.shard.statements().stats();
         Ok(CqlStats {
             prepared: kept.0 as u64,
             evicted: kept.1,
@@ -239,7 +210,7 @@ impl Node {
     }
 
     async fn batch_stats(&self) -> Result<BatchStats, Stopping> {
-        let metrics = self.metrics().all().await?;
+        let metrics = self.metrics.all().await?;
         let of = |name| match metrics.samples.get(&Name::new("Batch", name)).map(|s| &s.reading) {
             Some(Reading::Histogram(distribution)) => histogram(distribution),
             _ => Default::default(),
@@ -252,21 +223,13 @@ impl Node {
     }
 }
 
-fn count(reading: &Reading) -> i64 {
-    match reading {
-        Reading::Counter(count) | Reading::Peak(count) => *count as i64,
-        Reading::Gauge(value) => *value,
-        Reading::Histogram(distribution) => distribution.count() as i64,
-    }
-}
-
 fn properties() -> Vec<(String, Option<String>)> {
     PROPERTIES.iter().map(|(name, value)| ((*name).to_owned(), Some((*value).to_owned()))).collect()
 }
 
-fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
-    let schema = node.engine().schema();
-    let Some(storage) = node.engine().node() else { return Vec::new() };
+fn sstable_tasks(engine: &Engine) -> Vec<SsTableTask> {
+    let schema = engine.schema();
+    let Some(storage) = engine.node() else { return Vec::new() };
     let task = |compaction: Rc<storage::RunningCompaction>| {
         let table = schema.table_by_id(&compaction.table);
         SsTableTask {
@@ -286,8 +249,8 @@ fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
 }
 
 /// What gossip says of all nodes.
-fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
-    let membership = node.shard().membership();
+fn gossip(shard: &Shard) -> Vec<Endpoint> {
+    let membership = shard.membership();
     let endpoint = |endpoint: cluster::Endpoint| {
         let state = &endpoint.state;
         let values = state.values.iter().map(|(kind, value)| EndpointState {
@@ -296,7 +259,7 @@ fn gossip(node: &Rc<Node>) -> Vec<Endpoint> {
             version: value.version,
         });
         Endpoint {
-            address: crate::ring_view::socket(endpoint.address),
+            address: socket(endpoint.address),
             hostname: endpoint.address.ip.to_string(),
             generation: state.heartbeat.generation,
             heartbeat: state.heartbeat.version,
