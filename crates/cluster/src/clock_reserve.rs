@@ -127,14 +127,16 @@ impl ClockReserve {
         written.map_err(|source| ReserveError::Io { path: self.path.clone(), source })
     }
 
-    /// Moves the reserve on for as long as the node runs; gives up with an error, since then no
-    /// timestamp is safe.
-    pub async fn keep(&self) -> Result<(), ReserveError> {
+    /// Moves the reserve on for as long as the node runs. It ends with why it cannot any more, and
+    /// then no timestamp is safe.
+    pub async fn keep(&self) -> ReserveError {
         loop {
             self.env.sleep(PERIOD).await;
             let left = self.until.get().saturating_sub(self.last());
-            if left < micros(RESERVE - USED_MAX) {
-                self.move_on().await?;
+            if left < micros(RESERVE - USED_MAX)
+                && let Err(error) = self.move_on().await
+            {
+                return error;
             }
         }
     }
@@ -169,9 +171,8 @@ mod tests {
                 let opened = ClockReserve::open(&env, Path::new("/data")).await;
                 let (reserve, _) = opened.map_err(|e| e.to_string())?;
                 floor.set(env.unique_micros());
-                let keeper = env.spawn_task(env::Class::Background, async move {
-                    reserve.keep().await.map_err(|e| e.to_string())
-                });
+                let keeper =
+                    env.spawn_task(env::Class::Background, async move { reserve.keep().await });
                 loop {
                     seen.set((env.unique_micros(), env.unix_micros()));
                     env.sleep(Duration::from_millis(1)).await;

@@ -91,7 +91,13 @@ pub enum NodeError {
     /// The node does not become a part of the ring.
     #[error("{0}")]
     Join(#[from] cluster::JoinError),
-    /// The clock's reserve cannot be kept: no timestamp would be safe.
+    /// The clock's reserve cannot be given back at the end.
     #[error("{0}")]
     Clock(#[from] cluster::ReserveError),
+    /// The clock's reserve could not be kept while the node ran: no timestamp would be safe.
+    #[error(
+        "{0}; stopping the node, as timestamps could repeat after a crash; check the disk of \
+         data_dir"
+    )]
+    ClockLost(cluster::ReserveError),
 }

@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::first_schema;
+use cluster::{ClockReserve, first_schema};
 use config::Config;
-use env::{Class, Env, Mesh};
+use env::{Class, Env, Mesh, Task};
 use metrics::{Level, Registry};
 use server::ConnectionLimits;
 use storage::shards::{Components, Shards};
@@ -120,14 +120,8 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     let opening = Arc::new(Opening { identity: Arc::new(booted.identity), certificates });
     let node = inbox.open(&opening);
     node.shard().schema_owner().own(booted.state);
-    let (clock, clock_env) = (Rc::new(booted.clock), env.clone());
-    let keeper = Rc::clone(&clock);
-    let keeper = env.spawn_task(Class::Background, async move {
-        // without a reserve no timestamp is safe
-        if keeper.keep().await.is_err() {
-            clock_env.terminate();
-        }
-    });
+    let clock = Rc::new(booted.clock);
+    let keeper = keep_clock(env, journal, &clock);
     node.encryption().keep(opening.certificates.clone());
     node.background().start();
     let mut notes = notes_of(config, &engine.schema());
@@ -160,9 +154,15 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     node.saved_caches().keep();
     ready(&node, &told);
     env.terminated().await;
-    node.drain().drain().await?;
-    keeper.cancel().await;
-    Ok(clock.close().await?)
+    let drained = node.drain().drain().await;
+    match keeper.cancel().await {
+        // a disk that fails the one may fail the other: the first is why the node ends
+        Some(lost) => Err(lost),
+        None => {
+            drained?;
+            Ok(clock.close().await?)
+        }
+    }
 }
 
 async fn run_other(inbox: &Inbox) -> Result<(), NodeError> {
@@ -174,6 +174,18 @@ async fn run_other(inbox: &Inbox) -> Result<(), NodeError> {
     // The first shard still needs this one to drain.
     inbox.drained().await;
     Ok(())
+}
+
+/// Keeps the clock's reserve for as long as the node runs. Without it no timestamp is safe: the
+/// node is told to end, and why.
+fn keep_clock(env: &Env, journal: &Rc<Journal>, clock: &Rc<ClockReserve>) -> Task<NodeError> {
+    let (node, journal, clock) = (env.clone(), Rc::clone(journal), Rc::clone(clock));
+    env.spawn_task(Class::Background, async move {
+        let lost = NodeError::ClockLost(clock.keep().await);
+        journal.say(Level::Error, lost.to_string());
+        node.terminate();
+        lost
+    })
 }
 
 /// Opens the hints of earlier runs.

@@ -111,3 +111,22 @@ fn ignore_goes_on_and_acknowledges_nothing_that_is_not_durable() {
     all(&world, &serving, texts);
     check_after_a_power_cut(&world, id, &serving, &[acknowledged, healthy].concat());
 }
+
+#[test]
+fn a_clock_reserve_that_cannot_be_kept_ends_the_node_and_is_said() {
+    let (world, id, serving) = node("stop");
+    serving.take();
+    let what = Some(("clock_reserve".to_owned(), FileFault::Sync));
+    world.set_fault(Fault::File { node: id, what });
+    world.run_until(|| !world.is_up(id), PATIENCE).unwrap();
+    let exits = world.exits(id);
+    let why = exits.iter().find_map(|exit| exit.as_ref().err()).expect("it ends with an error");
+    assert!(why.starts_with("ClockLost(Io { path: \"/d/clock_reserve\""), "{why}");
+    let source = std::io::Error::other("it is full");
+    let lost = cluster::ReserveError::Io { path: "/d/clock_reserve".into(), source };
+    assert_eq!(
+        node::NodeError::ClockLost(lost).to_string(),
+        "cannot read or write the clock reserve /d/clock_reserve: it is full; stopping the node, \
+         as timestamps could repeat after a crash; check the disk of data_dir"
+    );
+}
