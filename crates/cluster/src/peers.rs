@@ -15,7 +15,7 @@ use std::time::Duration;
 use config::{InternodeCompression, InternodeEncryption, Timeouts};
 use internode::Verb;
 use messaging::{Job, Messenger, Patience, Settings};
-use metrics::Registry;
+use metrics::{Level, Registry};
 use protocol::ErrorResponse;
 use ring::{Placement, Ring, Snitch};
 use schema::Keyspace;
@@ -44,7 +44,7 @@ pub struct Peers {
     /// Where nodes are that the ring has not.
     places: RefCell<Option<Arc<Places>>>,
     /// Where what the operator should know goes.
-    notes: OnceCell<Box<dyn Fn(String)>>,
+    notes: OnceCell<Box<dyn Fn(Level, String)>>,
     /// On the first shard: who hears gossip.
     gossip: OnceCell<Box<dyn Fn(Gossip)>>,
     /// Who is told of each new ring.
@@ -115,7 +115,7 @@ impl Peers {
         mut settings: Settings,
         registry: &Registry,
         to_shard: impl Fn(usize, Job) + 'static,
-        note: impl Fn(String) + 'static,
+        note: impl Fn(Level, String) + 'static,
     ) {
         settings.patience = patience(&self.shard.timeouts());
         let messenger = Messenger::new(&self.shard.env, settings, registry, to_shard);
@@ -189,9 +189,9 @@ impl Peers {
     }
 
     /// Tells the operator something.
-    pub(crate) fn note(&self, message: String) {
+    pub(crate) fn note(&self, level: Level, message: String) {
         if let Some(note) = self.notes.get() {
-            note(message);
+            note(level, message);
         }
     }
 

@@ -13,6 +13,7 @@ use env::Instant;
 use env::sync::oneshot;
 use internode::payload::Batch;
 use internode::{Flags, Verb};
+use metrics::Level;
 use protocol::{Consistency, ErrorResponse, WriteType};
 use ring::{BatchLogChoice, BatchLogPlan, Ring};
 use rows::Mutation;
@@ -275,9 +276,10 @@ pub(crate) async fn replay_kept_batches(batches: Weak<RingBatches>) {
         }
         if let Err(error) = batches.replay_late_batches().await {
             let seconds = REPLAY_INTERVAL.as_secs();
-            batches.peers.note(format!(
+            let text = format!(
                 "cannot replay batches from system.batches: {error}; retrying in {seconds} s"
-            ));
+            );
+            batches.peers.note(Level::Warn, text);
         }
     }
 }

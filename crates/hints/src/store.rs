@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use env::sync::{Notify, OneshotSender, oneshot};
 use env::{Class, Env, File, Instant, OpenOptions};
+use metrics::Level;
 use types::Uuid;
 
 use crate::descriptor::{Compression, Descriptor, HEADER_BYTES_MAX, HeaderError, Named, VERSION};
@@ -76,8 +77,8 @@ pub struct Kept {
     pub newest: i64,
 }
 
-/// Who is told, in a sentence, what the operator is to know.
-pub type Tell = Box<dyn Fn(&str)>;
+/// Who is told, in a sentence, what the operator is to know, and how grave it is.
+pub type Tell = Box<dyn Fn(Level, &str)>;
 
 /// Somebody who waits for hints to be durable.
 pub(crate) struct Waiter {
@@ -203,10 +204,13 @@ impl Hints {
             return Ok(None);
         }
         if named.version != VERSION {
-            (self.tell)(&format!(
-                "ignored hints file {path:?}, left it there: this release reads only version \
+            (self.tell)(
+                Level::Warn,
+                &format!(
+                    "ignored hints file {path:?}, left it there: this release reads only version \
                  {VERSION}; the Cassandra that wrote it can deliver its hints"
-            ));
+                ),
+            );
             return Ok(None);
         }
         let head = usize::try_from(len).unwrap_or(usize::MAX).min(HEADER_BYTES_MAX);
@@ -220,26 +224,36 @@ impl Hints {
                 return Ok(None);
             }
             Ok(_) => {
-                (self.tell)(&format!(
-                    "ignored hints file {path:?}, left it there: its header belongs to another \
+                (self.tell)(
+                    Level::Error,
+                    &format!(
+                        "ignored hints file {path:?}, left it there: its header belongs to another \
                      file; its hints are not delivered"
-                ));
+                    ),
+                );
                 return Ok(None);
             }
             // that too may be what a crash left
             Err(error @ HeaderError::Checksum) => {
-                (self.tell)(&format!(
-                    "cannot read hints file {path:?}, renaming it to end in .corrupt.hints: {error}"
-                ));
+                (self.tell)(
+                    Level::Error,
+                    &format!(
+                        "cannot read hints file {path:?}, renaming it to end in .corrupt.hints: \
+                         {error}"
+                    ),
+                );
                 let aside = directory.join(named.with_suffix(ASIDE));
                 self.env.rename(&path, aside).await?;
                 return Ok(None);
             }
             Err(error) => {
-                (self.tell)(&format!(
-                    "ignored hints file {path:?}, left it there, its hints are not delivered: \
+                (self.tell)(
+                    Level::Error,
+                    &format!(
+                        "ignored hints file {path:?}, left it there, its hints are not delivered: \
                      {error}"
-                ));
+                    ),
+                );
                 return Ok(None);
             }
         };
@@ -388,9 +402,12 @@ impl Hints {
             host.files.retain(|known| !Rc::ptr_eq(known, file));
         }
         let path = file.path();
-        (self.tell)(&format!(
-            "cannot read hints file {path:?}, renaming it to end in .corrupt.hints: {why}"
-        ));
+        (self.tell)(
+            Level::Error,
+            &format!(
+                "cannot read hints file {path:?}, renaming it to end in .corrupt.hints: {why}"
+            ),
+        );
         match self.env.rename(path, file.beside(ASIDE)).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             renamed => renamed,

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use crc32fast::Hasher;
 use env::{Class, File, Instant, OpenOptions};
+use metrics::Level;
 use sstable::compressor::Codec;
 use types::Uuid;
 
@@ -237,10 +238,13 @@ impl Hints {
     /// What a host's hints wait for, or all, does not come.
     fn fail(&self, state: &mut State, host: Option<Uuid>, upto: u64, error: &io::Error) {
         let why = error.to_string();
-        (self.tell)(&format!(
-            "cannot write hints, did not acknowledge them; check the disk of hints_directory: \
+        (self.tell)(
+            Level::Error,
+            &format!(
+                "cannot write hints, did not acknowledge them; check the disk of hints_directory: \
              {why}"
-        ));
+            ),
+        );
         let error = HintError::Failed(why.into());
         let waiters = std::mem::take(&mut state.waiters);
         for waiter in waiters {
@@ -264,7 +268,10 @@ impl Hints {
         };
         if let Err(error) = written {
             let path = writer.data.path();
-            (self.tell)(&format!("cannot write the checksum file of hints file {path:?}: {error}"));
+            (self.tell)(
+                Level::Warn,
+                &format!("cannot write the checksum file of hints file {path:?}: {error}"),
+            );
         }
     }
 

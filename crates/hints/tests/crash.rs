@@ -125,7 +125,8 @@ async fn deliver(env: Env, hints: Rc<Hints>, seen: Rc<Seen>) -> std::io::Result<
 
 async fn run(env: Env, seed: u64, seen: Rc<Seen>) -> std::io::Result<()> {
     let told = Rc::clone(&seen);
-    let tell = Box::new(move |text: &str| told.told.borrow_mut().push(text.to_owned()));
+    let tell =
+        Box::new(move |_: metrics::Level, text: &str| told.told.borrow_mut().push(text.to_owned()));
     env.create_dir_all("/node/hints").await?;
     env.sync_dir("/node").await?;
     env.sync_dir("/").await?;

@@ -96,7 +96,7 @@ fn what_is_broken_is_read_as_far_as_it_goes() {
                 }
             }
             put(&env, &name.expect("two files"), &bytes).await;
-            let hints = Hints::start(&env, options(None), Box::new(|_| {})).await;
+            let hints = Hints::start(&env, options(None), Box::new(|_, _| {})).await;
             let hints = hints.expect("started");
             let Some(file) = hints.first(HOST) else { return };
             let mut reader = hints.read(&file).await.expect("opened");
@@ -130,7 +130,8 @@ fn what_cassandra_wrote_is_read() {
             put(&env, name, bytes).await;
         }
         let said = Rc::clone(&told);
-        let tell = Box::new(move |text: &str| said.borrow_mut().push(text.to_owned()));
+        let tell =
+            Box::new(move |_: metrics::Level, text: &str| said.borrow_mut().push(text.to_owned()));
         let hints = Hints::start(&env, options(None), tell).await.expect("started");
         let kept = hints.kept_for(HOST).expect("hints");
         assert_eq!(
@@ -148,7 +149,7 @@ fn what_cassandra_wrote_is_read() {
 #[test]
 fn what_is_written_is_what_cassandra_writes() {
     in_a_world(|env| async move {
-        let hints = Hints::start(&env, options(None), Box::new(|_| {})).await.expect("started");
+        let hints = Hints::start(&env, options(None), Box::new(|_, _| {})).await.expect("started");
         let (_, all) = expected().into_iter().next().expect("two files");
         for (created, gc_grace, mutation) in &all {
             let hint = Hint { created: *created, gc_grace: *gc_grace, mutation };
@@ -177,7 +178,7 @@ fn what_is_written_is_what_cassandra_writes() {
 fn what_is_compressed_is_read_again() {
     for class in ["LZ4Compressor", "SnappyCompressor", "DeflateCompressor", "ZstdCompressor"] {
         in_a_world(move |env| async move {
-            let start = || Hints::start(&env, options(Some(class)), Box::new(|_| {}));
+            let start = || Hints::start(&env, options(Some(class)), Box::new(|_, _| {}));
             let hints = start().await.expect("started");
             let (_, mut expected) = expected().into_iter().next().expect("two files");
             let large = vec![5; 300 << 10];
@@ -209,7 +210,7 @@ fn what_is_damaged_is_passed_over() {
                 bytes[damaged] ^= 1
             };
             put(&env, &name, &bytes).await;
-            let start = Hints::start(&env, options(None), Box::new(|_| {}));
+            let start = Hints::start(&env, options(None), Box::new(|_, _| {}));
             let hints = start.await.expect("started");
             let file = hints.first(HOST).expect("a file");
             let mut reader = hints.read(&file).await.expect("opened");

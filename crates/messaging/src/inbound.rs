@@ -13,6 +13,7 @@ use env::{Class, Instant, ListenOptions, TcpListener, TcpStream};
 use internode::quota::Lease;
 use internode::receiver::{Corruption, Outcome, Refusal};
 use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate, Verb};
+use metrics::Level;
 use types::Address;
 
 use crate::messenger::{Held, Intake, Messenger, Serve, Served};
@@ -118,17 +119,17 @@ fn listen_at(
                     if !messenger.open.enter(remote.ip()) {
                         messenger.tally.refused.inc();
                         let why = format!("it has {PER_IP_MAX} connections to one shard already");
-                        messenger.note_inbound(remote.ip(), &why);
+                        messenger.note_inbound(remote.ip(), Level::Warn, &why);
                         continue;
                     }
                     let taking = Rc::clone(&messenger);
                     messenger.env.spawn(Class::Statement, async move {
                         taking.tally.inbound.add(1);
                         let inbound = Inbound::new(&taking, remote.ip(), takes_tls_only);
-                        let end = inbound.run(stream).await;
+                        let (level, end) = inbound.run(stream).await;
                         taking.tally.inbound.add(-1);
                         taking.open.leave(remote.ip());
-                        taking.note_inbound(remote.ip(), &end);
+                        taking.note_inbound(remote.ip(), level, &end);
                     });
                 }
                 Err(_) => {
@@ -171,28 +172,29 @@ impl Inbound {
         }
     }
 
-    /// Serves it until it ends: why that was.
-    async fn run(mut self, socket: TcpStream) -> String {
+    /// Serves it until it ends: why that was. A connection that never served is refused, which is
+    /// graver.
+    async fn run(mut self, socket: TcpStream) -> (Level, String) {
         let messenger = Rc::clone(&self.messenger);
         let offered = messenger.settings.encryption.as_ref();
         let offered = offered.filter(|of| of.is_offered || self.takes_tls_only);
         let stream = match Wire::accepted(&messenger.env, socket, offered.map(|of| &of.tls)) {
             Ok(stream) => stream,
-            Err(error) => return tls::explain(&error),
+            Err(error) => return (Level::Warn, tls::explain(&error)),
         };
         let patience = messenger.patience().handshake();
         match messenger.env.timeout(patience, self.until(&stream, true)).await {
             Err(_) => {
                 messenger.tally.refused.inc();
-                return "it did not complete the handshake in time".to_owned();
+                return (Level::Warn, "it did not complete the handshake in time".to_owned());
             }
             Ok(Some(end)) => {
                 messenger.tally.refused.inc();
-                return end;
+                return (Level::Warn, end);
             }
             Ok(None) => {}
         }
-        self.until(&stream, false).await.unwrap_or_default()
+        (Level::Info, self.until(&stream, false).await.unwrap_or_default())
     }
 
     /// Goes on until the connection ends, and says why; or until the handshake is done.
@@ -360,10 +362,11 @@ impl Inbound {
         if size > most_bytes(header.verb) {
             self.messenger.tally.received_unknown.inc();
             let verb = header.verb.name();
-            self.messenger.note(format!(
+            let text = format!(
                 "ignored {verb} from /{}: its {size} bytes exceed the limit for this message",
                 intake.from
-            ));
+            );
+            self.messenger.note(Level::Warn, text);
             return self.pass_over_large();
         }
         let now = self.messenger.unix_millis();

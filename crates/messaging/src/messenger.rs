@@ -16,7 +16,7 @@ use internode::{
     Callbacks, Connection, FailureReason, Flags, Framing, Gone, Header, Initiate, Outgoing, Param,
     Queued, Verb, Versions,
 };
-use metrics::Registry;
+use metrics::{Level, Registry};
 use types::{Address, Reader};
 
 use crate::counts::{Came, Counts, Sent};
@@ -117,7 +117,7 @@ pub trait Serve {
     fn encrypts(&self, with: Address) -> bool;
 
     /// Something that the operator should know; it may come often.
-    fn note(&self, message: String);
+    fn note(&self, level: Level, message: String);
 }
 
 /// What becomes of an answer.
@@ -480,7 +480,8 @@ impl Messenger {
             }
             Gone::Failed(message, error) => {
                 self.tally.failed.inc();
-                self.note(format!("did not send {} to /{to}: {error}", message.header.verb.name()));
+                let verb = message.header.verb.name();
+                self.note(Level::Warn, format!("did not send {verb} to /{to}: {error}"));
                 if !message.header.verb.is_answer() {
                     self.not_sent(to, message.header.id);
                 }
@@ -549,20 +550,20 @@ impl Messenger {
         }
     }
 
-    pub(crate) fn note(&self, message: String) {
+    pub(crate) fn note(&self, level: Level, message: String) {
         if let Some(server) = self.server.get().and_then(Weak::upgrade) {
-            server.note(message);
+            server.note(level, message);
         }
     }
 
-    pub(crate) fn note_link(&self, to: Address, kind: Connection, why: &str) {
-        self.note(format!("connection to /{to} ({kind:?}) ended: {why}"));
+    pub(crate) fn note_link(&self, to: Address, kind: Connection, level: Level, why: &str) {
+        self.note(level, format!("connection to /{to} ({kind:?}) ended: {why}"));
     }
 
     /// Without its port, which is another each time: what is said again and again is told once in a
     /// while.
-    pub(crate) fn note_inbound(&self, remote: IpAddr, why: &str) {
-        self.note(format!("connection from /{remote} ended: {why}"));
+    pub(crate) fn note_inbound(&self, remote: IpAddr, level: Level, why: &str) {
+        self.note(level, format!("connection from /{remote} ended: {why}"));
     }
 
     /// What became of messages to other nodes over a kind of connection.

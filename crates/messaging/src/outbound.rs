@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
+use metrics::Level;
 use tls::Tls;
 
 use crate::link::{Ended, Link};
@@ -36,11 +37,11 @@ impl Link {
                     messenger.tally.outbound.add(1);
                     let ended = self.pump_until_broken(&messenger, &stream).await;
                     messenger.tally.outbound.add(-1);
-                    messenger.note_link(self.to, self.connection(), &ended);
+                    messenger.note_link(self.to, self.connection(), Level::Info, &ended);
                 }
                 Err(why) => {
                     messenger.tally.connect_errors.inc();
-                    messenger.note_link(self.to, self.connection(), &why);
+                    messenger.note_link(self.to, self.connection(), Level::Warn, &why);
                     *self.failure.borrow_mut() = Some(why);
                     self.outgoing.borrow_mut().closed();
                     // what waits grows old meanwhile

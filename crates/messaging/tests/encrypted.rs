@@ -13,7 +13,7 @@ use env::sim::{NodeId, World, WorldOptions};
 use env::{Class, Env, Mesh, TcpStream};
 use internode::{Connection, Flags, Framing, Initiate, Params, Verb, Versions};
 use messaging::{Encryption, Failed, Job, Messenger, Serve, Served, Settings};
-use metrics::Registry;
+use metrics::{Level, Registry};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
@@ -108,7 +108,7 @@ struct Seen {
     served: RefCell<Vec<(u8, Verb)>>,
     messengers: RefCell<Vec<(u8, usize, Rc<Messenger>, Option<Tls>)>>,
     envs: RefCell<BTreeMap<u8, Env>>,
-    notes: RefCell<Vec<(u8, String)>>,
+    notes: RefCell<Vec<(u8, Level, String)>>,
 }
 
 impl Seen {
@@ -118,9 +118,12 @@ impl Seen {
         Rc::clone(&found.expect("runs").2)
     }
 
-    /// Did a node say so?
+    /// Did a node say so, as a warning?
     fn said(&self, n: u8, what: &str) -> bool {
-        self.notes.borrow().iter().any(|(node, note)| *node == n && note.contains(what))
+        let is_so = |(node, level, note): &(u8, Level, String)| {
+            (*node, *level) == (n, Level::Warn) && note.contains(what)
+        };
+        self.notes.borrow().iter().any(is_so)
     }
 }
 
@@ -149,8 +152,8 @@ impl Serve for Echo {
         self.encrypts.iter().any(|n| node(*n).ip == with.ip)
     }
 
-    fn note(&self, message: String) {
-        self.seen.notes.borrow_mut().push((self.n, message));
+    fn note(&self, level: Level, message: String) {
+        self.seen.notes.borrow_mut().push((self.n, level, message));
     }
 }
 

@@ -14,7 +14,7 @@ use internode::{
     Quota, Verb, Versions,
 };
 use messaging::{Answer, Came, Capacity, Failed, Job, Messenger, Serve, Served, Settings};
-use metrics::Registry;
+use metrics::{Level, Registry};
 use types::Address;
 
 const PORT: u16 = 7000;
@@ -80,7 +80,7 @@ impl Serve for Echo {
         false
     }
 
-    fn note(&self, message: String) {
+    fn note(&self, _: Level, message: String) {
         self.seen.notes.borrow_mut().push(message);
     }
 }

@@ -8,7 +8,6 @@ use cluster::{Identity, Shard};
 use config::{Config, InternodeCapacity, InternodeEncryption};
 use env::Task;
 use messaging::{Capacity, Encryption, Settings};
-use metrics::Level;
 use tls::Tls;
 use types::Address;
 
@@ -52,7 +51,7 @@ pub(crate) fn reach_peers(context: &Context, shard: &Shard, tls: Option<&Tls>) {
         messaging_settings(&context.config, shard.identity(), tls),
         &context.registry,
         move |shard, job| mesh.send(shard, Message::Messaging(job)),
-        move |message| journal.say_seldom(Level::Info, message),
+        move |level, message| journal.say_seldom(level, message),
     );
 }
 

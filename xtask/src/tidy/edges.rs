@@ -25,7 +25,7 @@ const EDGES: &Edges = &[
     ("metrics", &[]),
     ("env", &[]),
     ("storage", &["types", "rows", "schema", "sstable", "metrics", "env"]),
-    ("hints", &["types", "sstable", "env"]),
+    ("hints", &["types", "sstable", "metrics", "env"]),
     ("gossip", &["types"]),
     ("ring", &["types", "schema", "protocol"]),
     ("internode", &["types", "rows", "schema", "segment"]),

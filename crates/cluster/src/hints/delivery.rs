@@ -22,6 +22,7 @@ use hints::{HintFile, PageHint, record};
 use internode::payload::Hint as HintMessage;
 use internode::{Flags, Params, Verb};
 use messaging::Failed;
+use metrics::Level;
 use types::{Address, Uuid};
 
 use super::pace::Pace;
@@ -189,7 +190,7 @@ impl<'a> Delivery<'a> {
                     "skipped {bytes} damaged bytes of hints file {path:?}: no hint in them can be \
                      delivered"
                 );
-                self.targets.note(text);
+                self.targets.note(Level::Error, text);
             }
             if page.hints.is_empty() {
                 self.flight.landed().await;

@@ -13,6 +13,7 @@ use config::CommitLogSync;
 use env::sync::Notify;
 use env::{Class, Env, Instant};
 use hints::{Compression, Hints, Options, SyncMode};
+use metrics::Level;
 use types::{Address, Uuid};
 
 use super::delivery::Delivery;
@@ -64,9 +65,9 @@ impl Service {
     pub async fn start(handoff: &Rc<Handoff>) -> io::Result<Rc<Self>> {
         let env = handoff.shard.env.clone();
         let told = Rc::downgrade(handoff);
-        let tell = Box::new(move |text: &str| {
+        let tell = Box::new(move |level, text: &str| {
             if let Some(handoff) = told.upgrade() {
-                handoff.peers.note(text.to_owned());
+                handoff.peers.note(level, text.to_owned());
             }
         });
         let store = Hints::start(&env, options(&handoff.shard.config)?, tell).await?;
@@ -127,7 +128,8 @@ impl Service {
         let longest = tables.map(|table| i64::from(table.params.gc_grace_seconds)).max();
         let before = self.env.unix_micros() / 1000 - longest.unwrap_or_default() * 1000;
         if let Err(error) = self.store.remove_older(before).await {
-            handoff.peers.note(format!("cannot delete expired hints: {error}"));
+            let text = format!("cannot delete expired hints: {error}");
+            handoff.peers.note(Level::Warn, text);
         }
     }
 
@@ -158,9 +160,10 @@ impl Service {
                 Ok(false) => this.not_before(host, this.env.now() + AGAIN),
                 Err(error) => {
                     let seconds = AGAIN.as_secs();
-                    this.targets.note(format!(
+                    let text = format!(
                         "cannot deliver hints for host {host}, retrying in {seconds} s: {error}"
-                    ));
+                    );
+                    this.targets.note(Level::Warn, text);
                     this.not_before(host, this.env.now() + AGAIN);
                 }
             }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use env::{Env, Instant};
 use hints::Hints;
+use metrics::Level;
 use types::{Address, Uuid};
 
 use super::Handoff;
@@ -83,9 +84,9 @@ impl Targets {
         self.delivering.borrow().iter().take(most).any(|first| *first == host)
     }
 
-    pub fn note(&self, message: String) {
+    pub fn note(&self, level: Level, message: String) {
         if let Some(handoff) = self.handoff.upgrade() {
-            handoff.peers.note(message);
+            handoff.peers.note(level, message);
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use gossip::{AppState, EndpointState, Status};
 use internode::payload::{read_schema, write_schema};
 use internode::{Params, Verb};
+use metrics::Level;
 use rows::Mutation;
 use rows::codec::{MutationDecoder, MutationEncoder};
 use schema::{Schema, TableId};
@@ -95,10 +96,11 @@ impl Membership {
         let mut payload = Vec::new();
         let written = write_schema(&self.news.borrow(), &mut MutationEncoder::new(), &mut payload);
         if let Err(error) = written {
-            return self.note(format!(
+            let text = format!(
                 "cannot send a schema change to other nodes; compare schema versions with nodetool \
                  describecluster: {error}"
-            ));
+            );
+            return self.note(Level::Error, text);
         }
         let payload = payload.into();
         self.env.mark("schema.pushed");
@@ -123,11 +125,12 @@ impl Membership {
         };
         self.env.mark("schema.pulled");
         if let Err(why) = &merged {
-            self.note(format!(
+            let text = format!(
                 "cannot merge the schema of /{}; compare schema versions with nodetool \
                  describecluster: {why}",
                 pull.node
-            ));
+            );
+            self.note(Level::Error, text);
         }
         merged.is_ok()
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cql::permission::is_system;
+use metrics::Level;
 
 use super::Membership;
 
@@ -32,7 +33,7 @@ impl Membership {
             ring::fitness(&ring, &keyspace.name, &keyspace.replication.strategy)
         });
         for finding in self.unfit.borrow_mut().look(found) {
-            self.peers.note(finding);
+            self.peers.note(Level::Warn, finding);
         }
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use env::sync::oneshot;
 use gossip::{AppState, Event, HeartBeat, States, write_tokens};
+use metrics::Level;
 use storage::StorageError;
 use thiserror::Error;
 use types::{Address, Token, Uuid};
@@ -130,11 +131,12 @@ impl Membership {
         let behind = self.wait_for_schema().await;
         if !behind.is_empty() {
             let names: Vec<_> = behind.iter().map(|node| format!("/{node}")).collect();
-            self.note(format!(
+            let text = format!(
                 "did not receive the schema of {} in time: joining without it, and still asking \
                  for it",
                 names.join(", ")
-            ));
+            );
+            self.note(Level::Warn, text);
         }
         let unserved = schema::unserved(&self.shard.schema());
         if !others.is_empty() && !unserved.is_empty() {

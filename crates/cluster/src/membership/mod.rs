@@ -31,6 +31,7 @@ use env::{Class, Env, Instant};
 use gossip::{AppState, Effect, EndpointState, Event, Gossiper, Message, Now, States};
 use internode::Verb;
 use messaging::Messenger;
+use metrics::Level;
 use ring::{Ring, Snitch};
 use rows::Mutation;
 use types::{Address, Reader};
@@ -192,12 +193,14 @@ impl Membership {
                     self.agree(schema_ring::Event::Removed(node));
                 }
                 Effect::StillAlive(node) => {
-                    self.note(format!(
+                    let text = format!(
                         "did not assassinate /{node}: it still sends gossip; stop it first"
-                    ));
+                    );
+                    self.note(Level::Warn, text);
                 }
                 Effect::Refused(from, refusal) => {
-                    self.note(format!("rejected gossip state from /{from}: {refusal}"));
+                    let text = format!("rejected gossip state from /{from}: {refusal}");
+                    self.note(Level::Warn, text);
                 }
             }
         }
@@ -218,8 +221,8 @@ impl Membership {
             Message::Echo => return self.ask_for_echo(to),
         };
         if let Err(error) = written {
-            return self
-                .note(format!("cannot encode {} to /{to}, did not send it: {error}", verb.name()));
+            let text = format!("cannot encode {} to /{to}, did not send it: {error}", verb.name());
+            return self.note(Level::Error, text);
         }
         self.messenger.send(to, verb, &payload.into());
     }
@@ -257,7 +260,8 @@ impl Membership {
         match message {
             Ok(message) => self.step(Event::Received { from, message }),
             Err(error) => {
-                self.note(format!("ignored a malformed {} from /{from}: {error}", verb.name()))
+                let text = format!("ignored a malformed {} from /{from}: {error}", verb.name());
+                self.note(Level::Warn, text);
             }
         }
     }
@@ -352,7 +356,7 @@ impl Membership {
         }
         let identity = &self.shard.identity;
         for conflict in node_info::settle(&mut nodes, identity.host_id, &identity.tokens) {
-            self.note(conflict.to_string());
+            self.note(Level::Warn, conflict.to_string());
         }
         let before = self.nodes.replace(nodes.clone());
         let all: BTreeSet<Address> = before.keys().chain(nodes.keys()).copied().collect();
@@ -389,9 +393,9 @@ impl Membership {
         let ring = match made {
             Ok(ring) => ring,
             Err(error) => {
-                return self.note(format!(
-                    "cannot rebuild the token ring, keeping the previous one: {error}"
-                ));
+                let text =
+                    format!("cannot rebuild the token ring, keeping the previous one: {error}");
+                return self.note(Level::Error, text);
             }
         };
         let keyspaces = schema.keyspaces().values();
@@ -506,8 +510,8 @@ impl Membership {
         self.peers.interrupt(node);
     }
 
-    fn note(&self, message: String) {
-        self.peers.note(message);
+    fn note(&self, level: Level, message: String) {
+        self.peers.note(level, message);
     }
 
     /// Bytes that this node stores, as gossip tells it.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use gossip::{AppState, Event};
+use metrics::Level;
 use types::{Address, Token};
 
 use super::Membership;
@@ -20,7 +21,8 @@ impl Membership {
     /// Tells the others that this node stops, and is silent from then on.
     pub fn stop_gossip(self: &Rc<Self>) {
         if self.is_running() {
-            self.note("Stopping gossip by operator request".to_owned());
+            // as grave as in Cassandra
+            self.note(Level::Warn, "Stopping gossip by operator request".to_owned());
             self.step(Event::Stop);
         }
     }
@@ -30,7 +32,7 @@ impl Membership {
         if self.is_running() {
             return;
         }
-        self.note("Starting gossip by operator request".to_owned());
+        self.note(Level::Warn, "Starting gossip by operator request".to_owned());
         let before = self.gossiper.borrow().local().heartbeat.generation;
         let now = i32::try_from(self.env.unix_micros() / MICROS).unwrap_or(i32::MAX);
         let token = self.shard.identity.tokens.first().copied().unwrap_or(Token(0));

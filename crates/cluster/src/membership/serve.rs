@@ -7,6 +7,7 @@ use env::Class;
 use internode::payload::write_schema;
 use internode::{FailureReason, Params, Verb};
 use messaging::{Messenger, Serve, Served};
+use metrics::Level;
 use rows::codec::MutationEncoder;
 use storage::Trace;
 use types::Address;
@@ -61,7 +62,8 @@ impl PeerServer {
             Verb::SchemaPullReq => {
                 let mutations = self.schema.to_send().await.map_err(|error| {
                     let from = request.from;
-                    self.peers.note(format!("cannot send /{from} the schema: {error}"));
+                    let text = format!("cannot send /{from} the schema: {error}");
+                    self.peers.note(Level::Error, text);
                     FailureReason::Unknown
                 })?;
                 let mut payload = Vec::new();
@@ -78,10 +80,11 @@ impl PeerServer {
                 };
                 if let Err(why) = merged {
                     let from = request.from;
-                    self.peers.note(format!(
+                    let text = format!(
                         "cannot merge a schema change from /{from}; compare schema versions with \
                          nodetool describecluster: {why}"
-                    ));
+                    );
+                    self.peers.note(Level::Error, text);
                 }
                 Ok(None)
             }
@@ -162,7 +165,7 @@ impl Serve for PeerServer {
         self.peers.encrypts(with)
     }
 
-    fn note(&self, message: String) {
-        self.peers.note(message);
+    fn note(&self, level: Level, message: String) {
+        self.peers.note(level, message);
     }
 }

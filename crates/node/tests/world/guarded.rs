@@ -316,7 +316,7 @@ fn masked(line: &str) -> String {
 }
 
 /// Cells of texts.
-fn texts(mut cells: &[u8]) -> Vec<String> {
+pub fn texts(mut cells: &[u8]) -> Vec<String> {
     let mut texts = Vec::new();
     while let Some((length, rest)) = cells.split_first_chunk::<4>() {
         let (text, rest) = rest.split_at(i32::from_be_bytes(*length).max(0) as usize);

@@ -7,6 +7,7 @@ use cluster::Answer;
 use env::sim::Fault;
 use protocol::Consistency;
 
+use crate::guarded::texts;
 use crate::ring::{Members, NODES};
 use crate::told;
 
@@ -246,4 +247,26 @@ fn keys_of_others_are_found() {
     for n in 1..=NODES {
         members.out(n, "verify -f -e ks a");
     }
+}
+
+/// What cluster and messaging say has the level that they gave it.
+#[test]
+fn lines_have_their_levels() {
+    let members = Members::new(9);
+    members.world.set_fault(Fault::Loss { one_in: 0 });
+    members.all_up();
+    members.out(1, "disablegossip");
+    members.world.power_cut(members.id(2));
+    let lines = || {
+        let lines = "SELECT level, message FROM system_views.system_logs";
+        let (_, cells) = members.at(1, Consistency::One, lines).unwrap();
+        let lines = texts(&cells);
+        lines.chunks(2).map(|line| (line[0].clone(), line[1].clone())).collect::<Vec<_>>()
+    };
+    let said = |level: &str, begin: &str| {
+        lines().iter().any(|line| line.0 == level && line.1.starts_with(begin))
+    };
+    assert!(said("WARN", "Stopping gossip by operator request"), "{:?}", lines());
+    members.out(1, "enablegossip");
+    members.until("a connection ends", || said("INFO", "connection to /10.0.0.2:7000"));
 }
