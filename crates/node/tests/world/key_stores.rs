@@ -16,7 +16,6 @@ const STORE: &str = "/etc/node.pem";
 const LOOKS: Duration = Duration::from_secs(25);
 
 /// Two keys with their certificates, in PEM.
-#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "no shard runs yet")]
 fn keys() -> [String; 2] {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../messaging/tests/certificates.sh");
     let made = Command::new("sh").arg(script).output().unwrap();
