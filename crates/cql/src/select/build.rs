@@ -5,11 +5,13 @@ use types::CqlType;
 
 use crate::ast::{CellMeta, NativeType, Term as Raw};
 use crate::error::CqlError;
-use crate::prepared::ResultColumn;
+use crate::metadata::ResultColumn;
 use crate::scope::{ColumnSpec, Scope};
-use crate::select::aggregation::{Aggregated, GroupBy};
-use crate::select::expr::{Expr, Part, Place};
+use crate::select::aggregates::Aggregated;
+use crate::select::expr::{Expr, Part};
+use crate::select::group::GroupBy;
 use crate::select::restrictions::Restrictions;
+use crate::select::row::Place;
 use crate::select::selection::{
     Member, Selected, Testable, element_type, field_of, meta_name, meta_type, native,
 };

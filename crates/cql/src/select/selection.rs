@@ -14,8 +14,9 @@ use crate::ast::{
 };
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
-use crate::select::expr::Place;
-use crate::term::assign::{self, Assignment};
+use crate::select::row::Place;
+use crate::term::assign::{self, call};
+use crate::term::assignment::Assignment;
 use crate::term::function::{self, Argument, Function};
 use crate::term::text::{text, tuple_text, type_text};
 use crate::term::{part, raw_type};
@@ -429,7 +430,7 @@ impl Argument for Testable<'_, '_, '_> {
 
     fn known_type(&self) -> Option<CqlType> {
         match self.selected {
-            Selected::Term(raw) => function::known_type(raw, self.keyspace, self.scope),
+            Selected::Term(raw) => call::known_type(raw, self.keyspace, self.scope),
             Selected::Tuple(items) if items.len() > 1 => {
                 let types = items.iter().map(|item| self.on(item).known_type());
                 Some(CqlType::Tuple(types.collect::<Option<Vec<_>>>()?.into()))

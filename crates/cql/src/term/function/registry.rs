@@ -6,9 +6,9 @@ use types::CqlType;
 use crate::ast::Arithmetic;
 use crate::error::CqlError;
 use crate::term::function::aggregate::Aggregate;
+use crate::term::function::argument::Argument;
 use crate::term::function::mask::Mask;
 use crate::term::function::number::{self, Math};
-use crate::term::function::resolve::Argument;
 use crate::term::function::{Function, Similarity, Work};
 
 /// The native types that have functions to and from blobs, by the names that these bear. A
@@ -510,7 +510,7 @@ impl Parameter {
             Self::Any { .. } | Self::AsFirst => return None,
             Self::Fixed(types) => {
                 let fits = |wanted: &CqlType| {
-                    crate::term::assign::Assignment::of_types(wanted, ty).is_assignable()
+                    crate::term::assignment::Assignment::of_types(wanted, ty).is_assignable()
                 };
                 if types.iter().any(fits) {
                     return None;
