@@ -15,7 +15,6 @@ use super::tree::Tree;
 const LEFT: &Table = &[
     ("bench/load", 4),
     ("bin/helenus", 12),
-    ("crates/env", 9),
     ("crates/powercut", 2),
     ("crates/sim", 12),
     ("crates/storage", 9),

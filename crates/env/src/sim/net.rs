@@ -9,9 +9,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::disk::later;
-use super::node::{NodeId, State, port};
-use super::{Inner, Port};
+use super::Inner;
+use super::later::later;
+use super::machine::{NodeId, State};
+use super::port::Port;
 use crate::env::Env;
 use crate::real::ring::Direction;
 use crate::time::nanos;
@@ -306,7 +307,7 @@ impl SimSocket {
     }
 
     fn port(&self) -> io::Result<&Port> {
-        port(&self.env).ok_or_else(|| io::ErrorKind::Other.into())
+        self.env.port().ok_or_else(|| io::ErrorKind::Other.into())
     }
 
     fn end(&self) -> &RefCell<End> {
@@ -424,7 +425,7 @@ impl SimSocket {
     }
 
     pub fn from_parts(env: &Env, conn: u64, side: usize) -> io::Result<Self> {
-        let port = port(env).ok_or(io::ErrorKind::Other)?;
+        let port = env.port().ok_or(io::ErrorKind::Other)?;
         let conn = port.world.net.conns.borrow().get(&conn).cloned();
         let conn = conn.ok_or(io::ErrorKind::NotConnected)?;
         Ok(Self::new(env, conn, side))
@@ -433,7 +434,7 @@ impl SimSocket {
 
 impl Drop for SimSocket {
     fn drop(&mut self) {
-        if let Some(port) = port(&self.env)
+        if let Some(port) = self.env.port()
             && port.is_alive()
             && !self.given_away.get()
         {
@@ -453,7 +454,7 @@ pub(crate) struct SimListener {
 
 impl SimListener {
     pub fn bind(env: &Env, addr: SocketAddr, reuse: bool) -> io::Result<(Self, SocketAddr)> {
-        let port = port(env).ok_or(io::ErrorKind::Other)?;
+        let port = env.port().ok_or(io::ErrorKind::Other)?;
         let here = port.node.addr;
         if !addr.ip().is_unspecified() && !addr.ip().is_loopback() && addr.ip() != here {
             return Err(io::ErrorKind::AddrNotAvailable.into());
@@ -465,7 +466,7 @@ impl SimListener {
     }
 
     pub fn bind_unix(env: &Env, path: &Path) -> io::Result<Self> {
-        let port = port(env).ok_or(io::ErrorKind::Other)?;
+        let port = env.port().ok_or(io::ErrorKind::Other)?;
         Self::listen(env, port, Place::Unix(path.to_path_buf()), false)
     }
 
@@ -496,7 +497,7 @@ impl SimListener {
 
 impl Drop for SimListener {
     fn drop(&mut self) {
-        let Some(port) = port(&self.env) else { return };
+        let Some(port) = self.env.port() else { return };
         let backlog = {
             let mut state = self.state.borrow_mut();
             state.closed = true;
@@ -536,7 +537,7 @@ pub(crate) async fn connect(
     to: SocketAddr,
     from: Option<SocketAddr>,
 ) -> io::Result<SimSocket> {
-    let port = port(env).ok_or(io::ErrorKind::Other)?;
+    let port = env.port().ok_or(io::ErrorKind::Other)?;
     let known = |ip: IpAddr| port.world.nodes.borrow().iter().find(|n| n.addr == ip).map(|n| n.id);
     let target = match known(to.ip()) {
         Some(id) => Some(id),
@@ -553,7 +554,7 @@ pub(crate) async fn connect(
 
 /// Connects to a unix socket of the same node.
 pub(crate) async fn connect_unix(env: &Env, path: &Path) -> io::Result<SimSocket> {
-    let port = port(env).ok_or(io::ErrorKind::Other)?;
+    let port = env.port().ok_or(io::ErrorKind::Other)?;
     let place = Place::Unix(path.to_path_buf());
     reach(env, port, Some(port.node.id), place, [None, None]).await
 }
