@@ -39,6 +39,7 @@ use clap::Parser;
 use env::Rng;
 
 use cut::{Life, Trial};
+use load::Plan;
 use node::{Mode, Place};
 use report::{Report, Row};
 
@@ -137,7 +138,7 @@ fn cuts(
         left -= count;
         number += 1;
         let life_seed = seed.wrapping_add(number * 1_000_003);
-        let life = Life::live(place, images, report::plan(arguments, life_seed))?;
+        let life = Life::live(place, images, Plan::recorded(arguments.load, life_seed))?;
         outcome.row.run(&life);
         let rng = Rng::new(life_seed ^ 0x6375_7473);
         let mut player = life.recording.player().map_err(|e| e.to_string())?;
