@@ -41,8 +41,8 @@ enum Segment {
 /// One end of a connection.
 #[derive(Default)]
 struct End {
-    node: Option<NodeId>,
-    life: u64,
+    /// The node that it is at, and which of its lives.
+    owner: Option<(NodeId, u64)>,
     inbox: VecDeque<u8>,
     /// The other end sends no more.
     finished: bool,
@@ -142,7 +142,7 @@ impl Net {
             for side in 0..2 {
                 let theirs = {
                     let end = conn.ends[side].borrow();
-                    end.node == Some(id) && end.life == life && !end.closed
+                    end.owner == Some((id, life)) && !end.closed
                 };
                 if !theirs {
                     continue;
@@ -192,7 +192,8 @@ fn pump_at(world: &Rc<Inner>, conn: &Rc<Conn>, side: usize, at: u64) {
 /// Delivers what is due from `side`, unless something is in the way.
 fn pump(world: &Rc<Inner>, conn: &Rc<Conn>, side: usize) {
     let now = world.now.get();
-    let (from, to) = (conn.ends[side].borrow().node, conn.ends[1 - side].borrow().node);
+    let node = |side: usize| conn.ends[side].borrow().owner.map(|(node, _)| node);
+    let (from, to) = (node(side), node(1 - side));
     let (Some(from), Some(to)) = (from, to) else { return };
     if world.net.is_blocked(world, from, to) || world.net.is_blocked(world, to, from) {
         world.fired("blocked");
@@ -616,7 +617,7 @@ fn establish(
     let Some((node, life)) = listening.owner.filter(|_| listening.backlog.len() < BACKLOG) else {
         return Err(io::ErrorKind::ConnectionRefused.into());
     };
-    let end = |node, life| RefCell::new(End { node: Some(node), life, ..End::default() });
+    let end = |node, life| RefCell::new(End { owner: Some((node, life)), ..End::default() });
     let id = net.next.get();
     net.next.set(id + 1);
     let conn = Rc::new(Conn {
