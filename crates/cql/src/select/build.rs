@@ -17,7 +17,7 @@ use crate::select::selection::{
 };
 use crate::term::function::{self, Argument, Function};
 use crate::term::text::{text, tuple_text};
-use crate::term::{Term, part, raw_type};
+use crate::term::{Term, part};
 
 /// What is computed, under which name and of which type.
 pub(super) struct Node {
@@ -198,7 +198,7 @@ impl Build<'_, '_> {
 
     fn cast_node(&mut self, inner: &Selected<'_>, target: NativeType) -> Result<Node, CqlError> {
         let node = self.node(inner, None)?;
-        if node.ty == raw_type::native_type(target) && !node.reversed {
+        if node.ty == target.cql_type() && !node.reversed {
             return Ok(node);
         }
         let name = native(&format!("cast_as_{}", target.name()));

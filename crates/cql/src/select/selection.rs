@@ -167,7 +167,7 @@ impl<'r> Selected<'r> {
             Self::Column(_, _, ty) | Self::Hint(_, ty, _) => Some(ty.clone()),
             // Constants fit several types, so none is theirs.
             Self::Term(_) | Self::Braces(_) => None,
-            Self::Cast(_, target) => Some(raw_type::native_type(*target)),
+            Self::Cast(_, target) => Some(target.cql_type()),
             Self::Meta(kind, _, _, _, inner) => {
                 let multi = inner.exact_type().is_some_and(|ty| ty.is_multicell());
                 Some(meta_type(*kind, multi))
