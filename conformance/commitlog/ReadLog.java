@@ -1,7 +1,7 @@
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Arrays;
+
+import conformance.Scratch;
 
 import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.Mutation;
@@ -19,16 +19,7 @@ public class ReadLog
 {
     public static void main(String[] args) throws IOException
     {
-        Path scratch = Files.createTempDirectory("read-log");
-        Path yaml = scratch.resolve("cassandra.yaml");
-        Files.writeString(yaml, String.join("\n",
-            "cluster_name: none", "partitioner: Murmur3Partitioner", "commitlog_sync: periodic",
-            "commitlog_sync_period: 10000ms", "endpoint_snitch: SimpleSnitch", "listen_address: 127.0.0.1",
-            "commitlog_directory: " + scratch.resolve("commitlog"), "hints_directory: " + scratch.resolve("hints"),
-            "saved_caches_directory: " + scratch.resolve("caches"), "cdc_raw_directory: " + scratch.resolve("cdc"),
-            "data_file_directories: [" + scratch.resolve("data") + "]",
-            "seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: 127.0.0.1}]}]"));
-        System.setProperty("cassandra.config", yaml.toUri().toString());
+        Scratch.configure("read-log");
         DatabaseDescriptor.toolInitialization();
         File[] files = new File(args[0]).tryList(file -> CommitLogDescriptor.isValid(file.name()));
         Arrays.sort(files, (a, b) -> a.name().compareTo(b.name()));

@@ -1,11 +1,12 @@
 package org.apache.cassandra.hints;
 
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
 import java.util.TreeSet;
 import java.util.UUID;
 
 import com.google.common.collect.ImmutableMap;
+
+import conformance.Scratch;
 
 import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.cql3.statements.schema.CreateTableStatement;
@@ -33,16 +34,7 @@ public class Files
 
     public static void main(String[] args) throws Exception
     {
-        Path scratch = java.nio.file.Files.createTempDirectory("hints");
-        Path yaml = scratch.resolve("cassandra.yaml");
-        java.nio.file.Files.writeString(yaml, String.join("\n",
-            "cluster_name: none", "partitioner: Murmur3Partitioner", "commitlog_sync: periodic",
-            "commitlog_sync_period: 10000ms", "endpoint_snitch: SimpleSnitch", "listen_address: 127.0.0.1",
-            "commitlog_directory: " + scratch.resolve("commitlog"), "hints_directory: " + scratch.resolve("hints"),
-            "saved_caches_directory: " + scratch.resolve("caches"), "cdc_raw_directory: " + scratch.resolve("cdc"),
-            "data_file_directories: [" + scratch.resolve("data") + "]",
-            "seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: 127.0.0.1}]}]"));
-        System.setProperty("cassandra.config", yaml.toUri().toString());
+        Scratch.configure("hints");
         DatabaseDescriptor.toolInitialization();
         TableMetadata table = CreateTableStatement.parse("CREATE TABLE t (k int PRIMARY KEY, v text)", "ks")
             .id(TableId.fromUUID(new UUID(0x1000L, 1))).build();

@@ -16,8 +16,10 @@ import subprocess
 import sys
 import time
 
-from wire import (AUTH_RESPONSE, BATCH, COMPRESSED, EXECUTE, OPTIONS, PREPARE, QUERY, QUERY_TAIL, QUERY_TAIL_V5, REGISTER, SECONDS, STARTUP,
-                  Connection, frame, integer, long_string, lz4_bomb, segment, short, snappy_bomb, startup_body, string)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'oracle'))
+
+from wire import AUTH_RESPONSE, BATCH, EXECUTE, OPTIONS, PREPARE, QUERY, REGISTER, STARTUP, long_string, string  # noqa: E402
+from wrong import COMPRESSED, QUERY_TAIL, QUERY_TAIL_V5, SECONDS, Connection, frame, integer, lz4_bomb, segment, short, snappy_bomb, startup_body  # noqa: E402
 
 # Attacks a second, each on a connection of its own, beside which others' 99th percentile may be at most twice that beside nobody.
 PACE = 100

@@ -4,12 +4,17 @@ A connection begins with `initiate`, which is answered by 12 bytes; then message
 version 5. Answers come over a connection that the other side opens: `Ear` listens for them.
 """
 
+import os
 import socket
 import struct
+import sys
 import threading
 import time
 
-from wire import SECONDS, crc24, crc32, integer, segment
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'oracle'))
+
+from wire import Reader, crc24, crc32  # noqa: E402
+from wrong import SECONDS, integer, segment  # noqa: E402
 
 PORT = 7000
 MAGIC = 0xCA552DFA
@@ -73,10 +78,7 @@ def message(number, verb, payload=b'', flags=CALL_BACK_ON_FAILURE, expires=10_00
     return head + uvint(len(payload) if length is None else length) + payload
 
 
-class Cursor:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
+class Cursor(Reader):
     def take(self, n):
         taken = self.data[self.at:self.at + n]
         if len(taken) < n:
@@ -93,6 +95,9 @@ class Cursor:
         value = first & 0xFF >> more + 1 if more < 8 else 0
         return int.from_bytes(bytes([value]) + self.take(more), 'big')
 
+    def vbytes(self):
+        return self.take(self.uvint())
+
     def utf(self):
         return self.take(self.number('H')).replace(b'\xc0\x80', b'\0').decode()
 
@@ -105,8 +110,8 @@ class Cursor:
         number, _, _, verb, _ = self.uvint(), self.take(4), self.uvint(), self.uvint(), self.uvint()
         for _ in range(self.uvint()):
             self.uvint()
-            self.take(self.uvint())
-        return number, verb, self.take(self.uvint())
+            self.vbytes()
+        return number, verb, self.vbytes()
 
 
 def receive(connection, count):

@@ -19,9 +19,13 @@ import time
 import urllib.request
 import uuid
 
-import internode as node
-from internode import CRC, ECHO, FAILURE, FRAME_MAX, LARGE, LZ4, SMALL, URGENT, Ear, Peer, frame, initiate, message, uvint
-from wire import QUERY, QUERY_TAIL, SECONDS, Connection, crc32, integer, long_string, lz4_bomb
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / 'oracle'))
+
+import internode as node  # noqa: E402
+from internode import (  # noqa: E402
+    CRC, ECHO, FAILURE, FRAME_MAX, LARGE, LZ4, SMALL, URGENT, Ear, Peer, frame, initiate, message, uvint)
+from wire import QUERY, long_string  # noqa: E402
+from wrong import QUERY_TAIL, SECONDS, Connection, integer, lz4_bomb  # noqa: E402
 
 # Where the harm comes from: one address that answers, one that does not.
 HERE, ELSEWHERE = '127.0.0.35', '127.0.0.36'

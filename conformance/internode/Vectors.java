@@ -2,10 +2,10 @@ package org.apache.cassandra.net;
 
 import java.io.IOException;
 import java.lang.reflect.Constructor;
-import java.nio.file.Files;
-import java.nio.file.Path;
 
 import io.netty.buffer.ByteBuf;
+
+import conformance.Scratch;
 
 import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.locator.InetAddressAndPort;
@@ -18,16 +18,7 @@ public class Vectors
 {
     public static void main(String[] args) throws Exception
     {
-        Path scratch = Files.createTempDirectory("vectors");
-        Path yaml = scratch.resolve("cassandra.yaml");
-        Files.writeString(yaml, String.join("\n",
-            "cluster_name: none", "partitioner: Murmur3Partitioner", "commitlog_sync: periodic",
-            "commitlog_sync_period: 10000ms", "endpoint_snitch: SimpleSnitch", "listen_address: 127.0.0.1",
-            "commitlog_directory: " + scratch.resolve("commitlog"), "hints_directory: " + scratch.resolve("hints"),
-            "saved_caches_directory: " + scratch.resolve("caches"), "cdc_raw_directory: " + scratch.resolve("cdc"),
-            "data_file_directories: [" + scratch.resolve("data") + "]",
-            "seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: 127.0.0.1}]}]"));
-        System.setProperty("cassandra.config", yaml.toUri().toString());
+        Scratch.configure("vectors");
         DatabaseDescriptor.toolInitialization();
         Wire.all();
         Data.all();

@@ -6,6 +6,7 @@ metadata, warnings, error codes with their extra fields. Nothing but the standar
 
 import socket
 import struct
+import zlib
 
 VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = 1, 2, 3, 4, 5
 ERROR, STARTUP, READY, AUTHENTICATE, OPTIONS, SUPPORTED, QUERY, RESULT, PREPARE, EXECUTE, REGISTER, EVENT, BATCH = (
@@ -51,12 +52,11 @@ def crc24(data):
 
 def crc32(data):
     """CRC-32 primed with the four bytes that v5 asks for."""
-    import zlib
     return zlib.crc32(data, zlib.crc32(b'\xfa\x2d\x55\xca')) & 0xFFFFFFFF
 
 
 def string(text):
-    raw = text.encode()
+    raw = text if isinstance(text, bytes) else text.encode()
     return struct.pack('>H', len(raw)) + raw
 
 

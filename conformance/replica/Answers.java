@@ -13,6 +13,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
+import conformance.Scratch;
+
 import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.cql3.CQLStatement;
 import org.apache.cassandra.cql3.QueryOptions;
@@ -98,16 +100,7 @@ class Answers
     {
         out = System.out;
         System.setOut(new PrintStream(new ByteArrayOutputStream()));
-        Path scratch = Files.createTempDirectory("answers");
-        Path yaml = scratch.resolve("cassandra.yaml");
-        Files.writeString(yaml, String.join("\n",
-            "cluster_name: none", "partitioner: Murmur3Partitioner", "commitlog_sync: periodic",
-            "commitlog_sync_period: 10000ms", "endpoint_snitch: SimpleSnitch", "listen_address: 127.0.0.1",
-            "commitlog_directory: " + scratch.resolve("commitlog"), "hints_directory: " + scratch.resolve("hints"),
-            "saved_caches_directory: " + scratch.resolve("caches"), "cdc_raw_directory: " + scratch.resolve("cdc"),
-            "data_file_directories: [" + scratch.resolve("data") + "]",
-            "seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: 127.0.0.1}]}]"));
-        System.setProperty("cassandra.config", yaml.toUri().toString());
+        Scratch.configure("answers");
         DatabaseDescriptor.daemonInitialization();
         DatabaseDescriptor.createAllDirectories();
         Keyspace.setInitialized();

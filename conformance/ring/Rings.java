@@ -7,6 +7,8 @@ import java.nio.file.Path;
 import java.util.*;
 import java.util.stream.Collectors;
 
+import conformance.Scratch;
+
 import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.ConsistencyLevel;
 import org.apache.cassandra.dht.Murmur3Partitioner;
@@ -33,16 +35,8 @@ public class Rings
     public static void main(String[] args) throws Exception
     {
         Path scratch = Files.createTempDirectory("rings");
-        Path yaml = scratch.resolve("cassandra.yaml");
-        Files.writeString(yaml, String.join("\n",
-            "cluster_name: none", "partitioner: Murmur3Partitioner", "commitlog_sync: periodic",
-            "commitlog_sync_period: 10000ms", "endpoint_snitch: org.apache.cassandra.locator.Rings$Told",
-            "dynamic_snitch: false", "listen_address: 127.0.0.1",
-            "commitlog_directory: " + scratch.resolve("commitlog"), "hints_directory: " + scratch.resolve("hints"),
-            "saved_caches_directory: " + scratch.resolve("caches"), "cdc_raw_directory: " + scratch.resolve("cdc"),
-            "data_file_directories: [" + scratch.resolve("data") + "]",
-            "seed_provider: [{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: 127.0.0.1}]}]"));
-        System.setProperty("cassandra.config", yaml.toUri().toString());
+        String snitch = Told.class.getName();
+        Scratch.configure(scratch, scratch.resolve("data"), snitch, "dynamic_snitch: false");
         DatabaseDescriptor.toolInitialization();
         int rings = args.length > 0 ? Integer.parseInt(args[0]) : 90, first = args.length > 1 ? Integer.parseInt(args[1]) : 0;
         for (int seed = first; seed < first + rings; seed++)

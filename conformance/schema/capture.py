@@ -17,9 +17,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'schema_goldens'))
 
-from decode import BY_ID, TABLES  # noqa: E402
+from decode import BY_ID, TABLES, Cursor  # noqa: E402
 from family import Family  # noqa: E402
-from wire import Cql, Internode, R  # noqa: E402
+from node import Cql, Internode  # noqa: E402
 
 FIXED = dict(boolean=1, double=8, int=4, uuid=16, timestamp=8)
 
@@ -28,16 +28,16 @@ def skip_update(r):
     """Passes over a partition update; gives its key."""
     table = BY_ID[r.take(16)]
     arity, types = TABLES[table]
-    key, flags = r.vb().decode(), r.u8()
+    key, flags = r.vbytes().decode(), r.u8()
     if flags & 1:
         return key
-    r.uv(), r.uv(), r.uv()
+    r.uvint(), r.uvint(), r.uvint()
     assert not flags & 8
-    columns = [r.vb().decode() for _ in range(r.uv())]
+    columns = [r.vbytes().decode() for _ in range(r.uvint())]
     if flags & 4:
-        r.uv(), r.uv()
+        r.uvint(), r.uvint()
     if flags & 0x10:
-        r.uv()
+        r.uvint()
     while True:
         f = r.u8()
         if f & 1:
@@ -45,50 +45,50 @@ def skip_update(r):
         if f & 2:
             kind = r.u8()
             n = r.u16()
-            head = r.uv() if n else 0
+            head = r.uvint() if n else 0
             for i in range(n):
                 if not head >> 2 * i & 3:
-                    r.vb()
+                    r.vbytes()
             for _ in range(4 if kind in (2, 5) else 2):
-                r.uv()
+                r.uvint()
             continue
         assert not f & 0x80
-        head = r.uv() if arity else 0
+        head = r.uvint() if arity else 0
         for i in range(arity):
             if not head >> 2 * i & 3:
-                r.vb()
+                r.vbytes()
         if f & 4:
-            r.uv()
+            r.uvint()
         if f & 8:
-            r.uv(), r.uv()
+            r.uvint(), r.uvint()
         if f & 16:
-            r.uv(), r.uv()
+            r.uvint(), r.uvint()
         present = columns
         if not f & 0x20:
-            bits = r.uv()
+            bits = r.uvint()
             assert len(columns) < 64
             present = [c for i, c in enumerate(columns) if not bits >> i & 1]
         for c in present:
             cf = r.u8()
             if not cf & 8:
-                r.uv()
+                r.uvint()
             if cf & 3 and not cf & 16:
-                r.uv()
+                r.uvint()
             if cf & 2 and not cf & 16:
-                r.uv()
+                r.uvint()
             if not cf & 4:
-                r.take(FIXED[types[c]]) if types[c] in FIXED else r.vb()
+                r.take(FIXED[types[c]]) if types[c] in FIXED else r.vbytes()
 
 
 def by_keyspace(answer):
     """The mutations of an answer, by keyspace."""
-    r, out = R(answer), {}
+    r, out = Cursor(answer), {}
     for _ in range(r.i32()):
-        begin, key = r.p, None
-        for _ in range(r.uv()):
+        begin, key = r.at, None
+        for _ in range(r.uvint()):
             key = skip_update(r)
-        out[key] = answer[begin:r.p].hex()
-    assert r.p == len(answer)
+        out[key] = answer[begin:r.at].hex()
+    assert r.at == len(answer)
     return out
 
 

@@ -13,7 +13,7 @@ internals.json  DESCRIBE KEYSPACE ... WITH INTERNALS of each user keyspace at th
 import json, os, sys
 from decode import decode
 from statements import OPS, cql, ident
-from wire import Cql, Internode
+from node import Cql, Internode
 
 
 def diff(before, after):

@@ -2,8 +2,11 @@
 
 row = {'d': [ts, ldt] of the row's deletion, 't': liveness ts, 'c': {column: [ts, value hex | None]}}.
 """
-import hashlib, struct
-from wire import R
+import hashlib, os, sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'hostile'))
+
+from internode import Cursor  # noqa: E402
 
 FIXED = dict(boolean=1, double=8, int=4, uuid=16, timestamp=8)
 COMMON = dict(allow_auto_snapshot='boolean', bloom_filter_fp_chance='double', caching='', comment='',
@@ -46,40 +49,40 @@ def signed(v):
 
 
 def decode(data):
-    r, out = R(data), {}
+    r, out = Cursor(data), {}
     for _ in range(r.i32()):
-        for _ in range(r.uv()):
+        for _ in range(r.uvint()):
             update(r, out)
-    assert r.p == len(data)
+    assert r.at == len(data)
     return out
 
 
 def update(r, out):
     table = BY_ID[r.take(16)]
     arity, types = TABLES[table]
-    key = r.vb().decode()
+    key = r.vbytes().decode()
     flags = r.u8()
     part = out.setdefault(key, {}).setdefault(table, {'rows': {}})
     if flags & 1:
         return
-    min_ts, min_del, min_ttl = r.uv() + 1442880000000000, r.uv() + 1442880000, r.uv()
+    min_ts, min_del, min_ttl = r.uvint() + 1442880000000000, r.uvint() + 1442880000, r.uvint()
     assert not flags & 8
-    columns = [r.vb().decode() for _ in range(r.uv())]
-    ts = lambda: signed(r.uv() + min_ts)
-    ldt = lambda: (r.uv() + min_del) & 0xFFFFFFFF
+    columns = [r.vbytes().decode() for _ in range(r.uvint())]
+    ts = lambda: signed(r.uvint() + min_ts)
+    ldt = lambda: (r.uvint() + min_del) & 0xFFFFFFFF
     if flags & 4:
         part['del'] = [ts(), ldt()]
     if flags & 0x10:
-        r.uv()
+        r.uvint()
     while True:
         f = r.u8()
         if f & 1:
             return
         assert not f & 2 and not f & 0x80
         clustering = []
-        header = r.uv() if arity else 0
+        header = r.uvint() if arity else 0
         for i in range(arity):
-            clustering.append('' if header >> 2 * i & 1 else r.vb().hex())
+            clustering.append('' if header >> 2 * i & 1 else r.vbytes().hex())
         row = {}
         if f & 4:
             row['t'] = ts()
@@ -88,7 +91,7 @@ def update(r, out):
             row['d'] = [ts(), ldt()]
         present = columns
         if not f & 0x20:
-            bits = r.uv()
+            bits = r.uvint()
             if len(columns) < 64:
                 present = [c for i, c in enumerate(columns) if not bits >> i & 1]
         cells = {}
@@ -98,7 +101,7 @@ def update(r, out):
             if cf & 1:
                 r_ldt = ldt()
             assert not cf & 2
-            value = b'' if cf & 4 else r.take(FIXED[types[c]]) if types[c] in FIXED else r.vb()
+            value = b'' if cf & 4 else r.take(FIXED[types[c]]) if types[c] in FIXED else r.vbytes()
             cells[c] = [cts, None if cf & 1 else value.hex()]
         if cells:
             row['c'] = cells

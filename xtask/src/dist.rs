@@ -16,6 +16,7 @@ const HELP: &str = "\
 cargo xtask dist
   builds the node twice and leaves target/dist/helenus and target/dist/nodetool: first one that counts what it does, which
   serves rows of 1 KB for a minute, then the one to install, optimised for what was counted
+  --if-old: only if a source is newer than what is there
   takes a quarter of an hour on two cores; needs llvm-profdata (rustup component add llvm-tools)";
 
 /// Where the node listens that counts.
@@ -69,23 +70,19 @@ pub fn run(args: &[String]) -> Outcome {
         println!("{HELP}");
         return Ok(());
     }
-    if let Some(arg) = args.first() {
-        return Err(format!("unknown option {arg}\n{HELP}").into());
+    match args {
+        [] => build()?,
+        [only] if only == "--if-old" => return build_if_old(),
+        [arg, ..] => return Err(format!("unknown option {arg}\n{HELP}").into()),
     }
-    build()?;
-    println!("{}", folder().join("helenus").display());
-    println!("{}", folder().join("nodetool").display());
+    println!("{}", node::installed().join("helenus").display());
+    println!("{}", node::installed().join("nodetool").display());
     Ok(())
 }
 
-/// Where the programs to install are.
-pub fn folder() -> PathBuf {
-    machine::root().join("target/dist")
-}
-
 /// Builds them, unless they are newer than all sources.
-pub fn build_if_old() -> Outcome {
-    let built = fs::metadata(folder().join("helenus")).and_then(|of| of.modified());
+fn build_if_old() -> Outcome {
+    let built = fs::metadata(node::installed().join("helenus")).and_then(|of| of.modified());
     let sources = ["crates", "bin", "Cargo.toml", "Cargo.lock"];
     let mut newest = SystemTime::UNIX_EPOCH;
     for source in sources {
@@ -125,16 +122,16 @@ fn build() -> Outcome {
     machine::run(merge.args(["merge", "-o"]).arg(&profile).arg(&counts))?;
 
     let helenus = compiler.build("helenus", &work.join("final"), "use", &profile)?;
-    fs::create_dir_all(folder())?;
+    fs::create_dir_all(node::installed())?;
     put(&nodetool, "nodetool")?;
     put(&helenus, "helenus")
 }
 
 /// Leaves a program in the folder, in the place of one that may be running.
 fn put(program: &Path, name: &str) -> Outcome {
-    let new = folder().join(format!("{name}.new"));
+    let new = node::installed().join(format!("{name}.new"));
     fs::copy(program, &new)?;
-    Ok(fs::rename(new, folder().join(name))?)
+    Ok(fs::rename(new, node::installed().join(name))?)
 }
 
 /// Lets a node do it all; one that counts writes what it counted when it stops.

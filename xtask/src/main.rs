@@ -16,6 +16,7 @@ mod bench;
 mod campaign;
 mod clients;
 mod dist;
+mod door;
 mod drivers;
 mod load;
 mod machine;

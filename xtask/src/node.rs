@@ -7,7 +7,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::dist;
 use crate::machine::{self, Outcome};
 
 /// How long a node may take until it serves.
@@ -42,6 +41,11 @@ pub fn as_installed() {
     AS_INSTALLED.store(true, Ordering::Relaxed);
 }
 
+/// Where `cargo xtask dist` leaves the programs to install.
+pub fn installed() -> PathBuf {
+    machine::root().join("target/dist")
+}
+
 /// From now on the node is built as everything is that `cargo xtask test` runs: once for all
 /// stages, with every assertion on.
 pub fn check_all() {
@@ -62,7 +66,7 @@ fn build_package(package: &str) -> Outcome {
         return Ok(());
     }
     if AS_INSTALLED.load(Ordering::Relaxed) {
-        return dist::build_if_old();
+        return machine::run(Command::new(std::env::current_exe()?).args(["dist", "--if-old"]));
     }
     machine::run(
         Command::new("cargo")
@@ -82,7 +86,7 @@ fn built_path(name: &str) -> PathBuf {
 fn built_folder() -> PathBuf {
     let folder = std::env::var_os(BUILT).map(PathBuf::from);
     folder.unwrap_or_else(|| match AS_INSTALLED.load(Ordering::Relaxed) {
-        true => dist::folder(),
+        true => installed(),
         false => machine::root().join("target").join(profile()),
     })
 }

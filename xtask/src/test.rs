@@ -9,7 +9,7 @@ use crate::bench;
 use crate::campaign::{files, forms, fuzz, hostile, power, seeds};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
-use crate::{dist, drivers, load, oracle, ring as mixed, tidy};
+use crate::{dist, door, drivers, load, oracle, ring as mixed, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -473,7 +473,7 @@ fn roles() -> Outcome<Tally> {
             tally.problems.push("the matrix of permissions did not run to its end".to_owned());
         }
     }
-    let (done, text) = door(&[], false)?;
+    let (done, text) = door::run(&[], false)?;
     tally.passed += text.lines().filter(|line| line.starts_with("ok ")).count();
     let failed = text.lines().filter(|line| line.starts_with("failed "));
     tally.problems.extend(failed.map(str::to_owned));
@@ -481,19 +481,6 @@ fn roles() -> Outcome<Tally> {
         tally.problems.push("the tries at the door did not run to their end".to_owned());
     }
     Ok(tally)
-}
-
-/// The tries at the door, or those named, with latencies judged or not: (did all go well, what was
-/// printed).
-pub fn door(names: &[&str], measured: bool) -> Outcome<(bool, String)> {
-    let mut door = Command::new(machine::python()?);
-    door.arg(machine::root().join("conformance/roles/door.py"));
-    door.arg(node::command().get_program()).arg(OURS);
-    door.arg(machine::cache().join("run/roles-door")).args(names);
-    if measured {
-        door.env("MEASURE", "1");
-    }
-    machine::output(&mut door)
 }
 
 /// How long a node may take from its start until it serves, and how much memory it may hold when

@@ -10,8 +10,9 @@ use scylla::value::{CqlValue, Row};
 
 use crate::Outcome;
 use crate::judge::{Conditions, Rows};
-use crate::ring::{KEYSPACE, Wanted, number};
 use crate::session;
+use crate::usertable::{KEYSPACE, number};
+use crate::wanted::Wanted;
 
 /// Reads at a time.
 const READS: usize = 8;

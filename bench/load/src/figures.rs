@@ -14,20 +14,6 @@ const TICKS: f64 = 100.0;
 /// time in the kernel follows.
 const USER_TIME: usize = 11;
 
-/// A text as JSON.
-pub fn text(text: &str) -> String {
-    let mut json = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => json.extend(['\\', c]),
-            c if c.is_control() => json.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => json.push(c),
-        }
-    }
-    json.push('"');
-    json
-}
-
 /// Of the operations that are measured; those before them only warm up.
 pub struct Figures {
     /// What is due earlier is not counted.
@@ -119,12 +105,7 @@ fn processor_time() -> Outcome<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::{processor_time, text};
-
-    #[test]
-    fn a_text_is_escaped() {
-        assert_eq!(text("a \"b\" \\ c\n"), "\"a \\\"b\\\" \\\\ c\\u000a\"");
-    }
+    use super::processor_time;
 
     #[test]
     fn the_process_has_run_for_less_than_a_day() {

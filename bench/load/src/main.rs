@@ -9,6 +9,7 @@
 
 mod compare;
 mod figures;
+mod json;
 mod judge;
 mod latency;
 mod mix;
@@ -23,6 +24,8 @@ mod session;
 mod table;
 mod timer;
 mod times;
+mod usertable;
+mod wanted;
 mod window;
 
 use std::error::Error;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use scylla::errors::{ExecutionError, RequestAttemptError};
 
-use crate::figures::text;
+use crate::json::{list, text};
 
 /// Reasons that are kept of each kind.
 const KEPT: usize = 5;
@@ -66,12 +66,6 @@ impl Reasons {
             self.0.iter().map(|(kind, all)| format!("{}: {}", text(kind), list(all))).collect();
         format!("{{{}}}", entries.join(", "))
     }
-}
-
-/// Texts as a JSON array.
-pub fn list(texts: &[String]) -> String {
-    let texts: Vec<String> = texts.iter().map(|each| text(each)).collect();
-    format!("[{}]", texts.join(", "))
 }
 
 fn brief(reason: &str) -> String {

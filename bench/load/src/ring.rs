@@ -19,27 +19,21 @@ use rand::{Rng as _, SeedableRng as _};
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::{Consistency, SerialConsistency};
-use scylla::value::{CqlValue, Row};
+use scylla::value::Row;
 use tokio::sync::mpsc;
 
 use crate::Outcome;
 use crate::compare::compare;
 use crate::judge::{self, Conditions, Rows};
-use crate::options::Options;
 use crate::over::Over;
 use crate::pace::Pace;
 use crate::reasons::Failure;
 use crate::session;
 use crate::timer::Timer;
+use crate::usertable::{COLUMN_BYTES, COLUMNS, KEYSPACE, create, number};
+use crate::wanted::Wanted;
 use crate::window::Windows;
 
-pub const KEYSPACE: &str = "swap";
-const REPLICATION: &str = "{'class': 'NetworkTopologyStrategy', 'replication_factor': 3}";
-/// Of a row.
-const COLUMNS: usize = 10;
-const COLUMN_BYTES: usize = 100;
-/// Where a row has its number: its key is the first column.
-const NUMBER_COLUMN: usize = 1;
 /// Inserts at a time, before the load begins.
 const INSERTS: usize = 100;
 /// Between two conditional statements.
@@ -48,78 +42,6 @@ const CONDITION_PAUSE: Duration = Duration::from_millis(50);
 const TELL: Duration = Duration::from_secs(1);
 /// The line that ends the load; all is compared once the standard input ends.
 const END: &str = "end";
-/// In place of seconds: until the standard input ends.
-const UNTIL_INPUT_ENDS: &str = "-";
-
-const OPTIONS: [&str; 9] =
-    ["rows", "rate", "threads", "writes", "name", "through", "level", "keep", "only"];
-
-/// What is asked for.
-pub struct Wanted {
-    /// None: until the standard input ends.
-    seconds: Option<Duration>,
-    hosts: Vec<String>,
-    /// Through whom all is compared.
-    pub through: Vec<String>,
-    rows: usize,
-    /// Operations a second.
-    rate: f64,
-    /// Operations at a time.
-    tasks: usize,
-    /// Their share.
-    writes: f64,
-    name: String,
-    level: Consistency,
-    /// The rows are there already, with another's numbers.
-    pub keeps: bool,
-    runs: bool,
-    compares: bool,
-}
-
-impl Wanted {
-    fn parse(words: &[String]) -> Outcome<Self> {
-        let options = Options::parse(words, &OPTIONS)?;
-        let [seconds, hosts @ ..] = options.plain.as_slice() else {
-            return Err("for how long, and which hosts? load ring SECONDS|- HOST...".into());
-        };
-        let seconds = match seconds.as_str() {
-            UNTIL_INPUT_ENDS => None,
-            seconds => Some(Duration::try_from_secs_f64(seconds.parse()?)?),
-        };
-        let only: String = options.one("only", String::new())?;
-        if !["", "run", "compare"].contains(&only.as_str()) {
-            return Err(format!("--only run or compare, not {only}").into());
-        }
-        let through = if options.has("through") { options.all("through") } else { hosts };
-        let wanted = Self {
-            seconds,
-            hosts: hosts.to_vec(),
-            through: through.to_vec(),
-            rows: options.one("rows", 5000)?,
-            rate: options.one("rate", 300.0)?,
-            tasks: options.one("threads", 24)?,
-            writes: options.one("writes", 0.5)?,
-            name: options.one("name", "user".to_owned())?,
-            level: session::level(&options.one("level", "LOCAL_QUORUM".to_owned())?)?,
-            keeps: options.has("keep"),
-            runs: only != "compare",
-            compares: only != "run",
-        };
-        if wanted.hosts.is_empty() || wanted.tasks == 0 || wanted.rows < wanted.tasks {
-            return Err("a host, a thread, and a row for each thread are the least".into());
-        }
-        if wanted.rate.is_nan() || wanted.rate <= 0.0 {
-            return Err("--rate wants more than nothing".into());
-        }
-        Ok(wanted)
-    }
-
-    /// Between two operations of a task.
-    fn pause(&self) -> Duration {
-        Duration::from_secs_f64(self.tasks as f64 / self.rate)
-    }
-}
-
 /// A line whole, at once: whoever started us reads it from a file or a pipe.
 fn say(line: &str) {
     println!("{line}");
@@ -159,27 +81,6 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     say(&windows.end_window("last"));
     say(&windows.sum(applied, unknown));
     Ok(windows.is_well())
-}
-
-/// The number that a row holds.
-pub fn number(columns: &[Option<CqlValue>]) -> Option<u64> {
-    let column = columns.get(NUMBER_COLUMN)?.as_ref()?;
-    judge::number(column.as_text().map(String::as_str))
-}
-
-async fn create(session: &Session) -> Outcome {
-    let columns: Vec<String> = (0..COLUMNS).map(|n| format!("field{n} text")).collect();
-    let columns = columns.join(", ");
-    for statement in [
-        format!("CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = {REPLICATION}"),
-        format!(
-            "CREATE TABLE IF NOT EXISTS {KEYSPACE}.usertable (y_id text PRIMARY KEY, {columns})"
-        ),
-        format!("CREATE TABLE IF NOT EXISTS {KEYSPACE}.conditions (k text PRIMARY KEY, v int)"),
-    ] {
-        session.query_unpaged(statement, ()).await?;
-    }
-    Ok(())
 }
 
 struct Statements {

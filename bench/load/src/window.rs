@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::Outcome;
-use crate::figures::text;
+use crate::json::{list, text};
 use crate::latency::Latencies;
-use crate::reasons::{Failure, Reasons, clock, list};
+use crate::reasons::{Failure, Reasons, clock};
 
 /// What was wrong is counted, and so much of it shown.
 const SHOWN: usize = 5;

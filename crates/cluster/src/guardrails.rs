@@ -263,3 +263,11 @@ impl Request<'_> {
         self.guarded(|guard| guard.write_levels(&levels))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn guardrails_name_the_properties_that_tables_have() {
+        assert_eq!(config::TABLE_PROPERTIES, schema::TABLE_PROPERTIES);
+    }
+}

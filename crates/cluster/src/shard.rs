@@ -77,6 +77,83 @@ pub struct Shard {
     membership: OnceCell<Rc<Membership>>,
 }
 
+/// The ways of writes and reads: on this shard, on this node, over the ring.
+struct Paths {
+    local_writes: Rc<LocalWrites>,
+    counters: Rc<Counters>,
+    batch_log: Rc<BatchLog>,
+    handoff: Rc<Handoff>,
+    ring_writes: Rc<RingWrites>,
+    ring_batches: Rc<RingBatches>,
+    replica_reads: Rc<ReplicaReads>,
+    ring_reads: Rc<RingReads>,
+}
+
+impl Paths {
+    fn new(
+        context: &Rc<ShardContext>,
+        components: &Components,
+        peers: &Rc<Peers>,
+        turns: &Rc<Turns>,
+        registry: &Registry,
+    ) -> Self {
+        let snitch = Rc::new(DynamicSnitch::new(context.engine.env(), &context.config));
+        let local_writes = LocalWrites::new(context);
+        let counters = Counters::new(context, components.remote(), turns);
+        let batch_log = BatchLog::new(context, &local_writes);
+        let handoff = Handoff::new(context, components.remote(), peers, &local_writes, registry);
+        let ring_writes =
+            RingWrites::new(context, peers, &handoff, &local_writes, &counters, &snitch);
+        let ring_batches =
+            RingBatches::new(context, peers, &batch_log, &local_writes, &ring_writes, &snitch);
+        let replica_reads = ReplicaReads::new(context, peers);
+        let ring_reads =
+            RingReads::new(context, peers, &snitch, &replica_reads, &local_writes, registry);
+        components.add(&handoff);
+        components.add(&counters);
+        Self {
+            local_writes,
+            counters,
+            batch_log,
+            handoff,
+            ring_writes,
+            ring_batches,
+            replica_reads,
+            ring_reads,
+        }
+    }
+
+    /// What the writes of clients go by.
+    fn mutations(&self, context: &Rc<ShardContext>, peers: &Rc<Peers>) -> Rc<Mutations> {
+        Mutations::new(
+            (context, peers),
+            &self.local_writes,
+            &self.counters,
+            &self.batch_log,
+            &self.ring_writes,
+            &self.ring_batches,
+        )
+    }
+
+    /// What the messages of other nodes go by.
+    fn replica(
+        &self,
+        context: &Rc<ShardContext>,
+        components: &Components,
+        peers: &Rc<Peers>,
+        schema: &Rc<SchemaOwner>,
+    ) -> Rc<Replica> {
+        Replica::new(
+            (context, peers),
+            &self.replica_reads,
+            (&self.local_writes, &self.counters, &self.ring_writes),
+            (&self.batch_log, &self.handoff),
+            components.remote(),
+            schema,
+        )
+    }
+}
+
 impl Shard {
     /// Makes a shard's components. They count in `registry`; `publish` tells its clients of
     /// changes.
@@ -90,43 +167,25 @@ impl Shard {
     ) -> Rc<Self> {
         let context = ShardContext::new(engine, config, identity, registry);
         let peers = Peers::new(&context, components.remote());
-        let (turns, snitch) =
-            (Rc::<Turns>::default(), Rc::new(DynamicSnitch::new(engine.env(), &context.config)));
-        let local_writes = LocalWrites::new(&context);
-        let counters = Counters::new(&context, components.remote(), &turns);
-        let batch_log = BatchLog::new(&context, &local_writes);
-        let handoff = Handoff::new(&context, components.remote(), &peers, &local_writes, registry);
-        let ring_writes =
-            RingWrites::new(&context, &peers, &handoff, &local_writes, &counters, &snitch);
-        let ring_batches =
-            RingBatches::new(&context, &peers, &batch_log, &local_writes, &ring_writes, &snitch);
-        let replica_reads = ReplicaReads::new(&context, &peers);
-        let ring_reads =
-            RingReads::new(&context, &peers, &snitch, &replica_reads, &local_writes, registry);
-        let tracer = Tracer::new(&context, &peers, &ring_writes, registry);
-        let saved_caches = SavedCaches::new(&context, components.remote(), &counters);
+        let turns = Rc::<Turns>::default();
+        let paths = Paths::new(&context, components, &peers, &turns, registry);
+        let tracer = Tracer::new(&context, &peers, &paths.ring_writes, registry);
+        let saved_caches = SavedCaches::new(&context, components.remote(), &paths.counters);
         let guardrails = Guardrails::new(&context);
-        let virtual_tables = VirtualTables::new(&context, &handoff, &guardrails);
+        let virtual_tables = VirtualTables::new(&context, &paths.handoff, &guardrails);
         let binder = Binder::new(&context);
         let requests = Rc::new(ClientRequests::new(registry));
         let acceptors = Acceptors::new(&context);
         let paxos = Paxos::new(
             (&context, components.remote()),
             (&turns, &acceptors),
-            (&peers, &ring_reads, &ring_writes),
+            (&peers, &paths.ring_reads, &paths.ring_writes),
             &binder,
             &requests,
         );
-        let mutations = Mutations::new(
-            (&context, &peers),
-            &local_writes,
-            &counters,
-            &batch_log,
-            &ring_writes,
-            &ring_batches,
-        );
-        let (over_ring, bound) = ((&ring_reads, &paxos), (&binder, &guardrails));
+        let (over_ring, bound) = ((&paths.ring_reads, &paxos), (&binder, &guardrails));
         let reads = Reads::new(&context, &peers, over_ring, bound, &virtual_tables, &requests);
+        let mutations = paths.mutations(&context, &peers);
         let writes = Writes::new(&context, &mutations, over_ring, bound, &requests, registry);
         let own_cql = OwnCql::new(&context, &peers, &reads, &writes);
         let auth = Auth::new(&context, components.remote(), &own_cql, registry);
@@ -142,18 +201,9 @@ impl Shard {
             &estimates,
             &virtual_tables,
         );
-        let replica = Replica::new(
-            (&context, &peers),
-            &replica_reads,
-            (&local_writes, &counters, &ring_writes),
-            (&batch_log, &handoff),
-            components.remote(),
-            &schema,
-        );
+        let replica = paths.replica(&context, components, &peers, &schema);
         components.add(&peers);
         components.add(&clients);
-        components.add(&handoff);
-        components.add(&counters);
         components.add(&saved_caches);
         components.add(&acceptors);
         components.add(&paxos);
@@ -180,8 +230,8 @@ impl Shard {
             coordinator,
             peers,
             clients,
-            handoff,
-            ring_batches,
+            handoff: paths.handoff,
+            ring_batches: paths.ring_batches,
             saved_caches,
             estimates,
             compactions,

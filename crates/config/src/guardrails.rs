@@ -51,8 +51,9 @@ const MOST_REPLICAS: &str = "maximum_replication_factor";
 const PROPERTIES: [&str; 3] =
     ["table_properties_warned", "table_properties_ignored", "table_properties_disallowed"];
 
-/// The properties that a table may have (`TableAttributes.allKeywords`).
-const TABLE_PROPERTIES: &[&str] = &[
+/// The properties that a table may have (`TableAttributes.allKeywords`): those that crate `schema`
+/// knows, which this one does not depend on. A test of `cluster`, which knows both, compares them.
+pub const TABLE_PROPERTIES: &[&str] = &[
     "additional_write_policy",
     "allow_auto_snapshot",
     "auto_repair",

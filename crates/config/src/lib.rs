@@ -31,6 +31,7 @@ mod yaml;
 pub use config::{Config, Lookup};
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;
+pub use guardrails::TABLE_PROPERTIES;
 pub use key::{Key, Kind, Standing, Value};
 pub use old::{Meaning, OLD, Old};
 pub use quantity::{Bound, Quantity, Unit};

@@ -14,26 +14,13 @@ use crate::ast::{
 use crate::error::CqlError;
 use crate::scope::Scope;
 
-/// Keyspaces that each node defines for itself; the last two hold virtual tables.
-const LOCAL: [&str; 4] = ["system", "system_schema", "system_views", "system_virtual_schema"];
-/// The system's keyspaces that are replicated as any other.
-const REPLICATED: [&str; 3] = ["system_traces", "system_auth", "system_distributed"];
+pub use crate::system_keyspaces::{is_local_system, is_system};
+
 /// Keyspaces that only the node writes to; traces may be truncated, and virtual tables say
 /// themselves what they take.
 const UNWRITABLE: [&str; 4] = ["system", "system_schema", "system_auth", "system_distributed"];
 /// Tables of `system` that any client may read.
 const READABLE: [&str; 5] = ["local", "peers", "peers_v2", "size_estimates", "table_estimates"];
-
-/// One of the keyspaces that each node defines for itself
-/// (`SchemaConstants.isLocalSystemKeyspace`)?
-pub fn is_local_system(keyspace: &str) -> bool {
-    LOCAL.iter().any(|name| name.eq_ignore_ascii_case(keyspace))
-}
-
-/// One of the system's keyspaces (`SchemaConstants.isSystemKeyspace`)?
-pub fn is_system(keyspace: &str) -> bool {
-    is_local_system(keyspace) || REPLICATED.iter().any(|name| name.eq_ignore_ascii_case(keyspace))
-}
 
 /// Something that a statement needs. All of its needs must be met.
 #[derive(Clone, Debug, PartialEq)]

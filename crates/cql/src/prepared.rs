@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use schema::Schema;
-use types::CqlType;
 
-use crate::ast::{self, Statement};
+use crate::ast::{self, Resource, RoleStatement, Statement};
+use crate::ddl::Ddl;
 use crate::describe::Describe;
 use crate::error::CqlError;
+use crate::metadata::{ResultColumn, Variable};
 use crate::modify::{Batch, Modify};
 use crate::permission::{self, Need};
 use crate::scope::{Scope, Variables};
@@ -15,35 +16,6 @@ use crate::select::Select;
 
 /// The most markers that a statement may have (`FBUtilities.MAX_UNSIGNED_SHORT`).
 pub const MAX_MARKERS: usize = u16::MAX as usize;
-
-/// What a bind marker stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variable {
-    /// Keyspace of the column.
-    pub keyspace: Arc<str>,
-    /// Table of the column.
-    pub table: Arc<str>,
-    /// Name: the marker's own, or the column's, or one such as `[limit]`.
-    pub name: Arc<str>,
-    /// Type of the value.
-    pub ty: CqlType,
-}
-
-/// A column of a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResultColumn {
-    /// Keyspace.
-    pub keyspace: Arc<str>,
-    /// Table.
-    pub table: Arc<str>,
-    /// Name as Cassandra gives it (`writetime(v)`, an alias, ...).
-    pub name: Arc<str>,
-    /// Type of the values.
-    pub ty: CqlType,
-    /// Is it that of a clustering column in descending order? It counts in the digest of the
-    /// metadata.
-    pub reversed: bool,
-}
 
 /// A prepared statement.
 #[derive(Clone, Debug)]
@@ -73,22 +45,22 @@ pub struct Prepared {
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// SELECT.
-    Select(Arc<crate::select::Select>),
+    Select(Arc<Select>),
     /// INSERT, UPDATE, DELETE.
-    Modify(Arc<crate::modify::Modify>),
+    Modify(Arc<Modify>),
     /// BATCH as a statement.
-    Batch(Box<crate::modify::Batch>),
+    Batch(Box<Batch>),
     /// A change of the schema.
-    Schema(Box<crate::ddl::Ddl>),
+    Schema(Box<Ddl>),
     /// USE.
     Use(String),
     /// TRUNCATE.
     Truncate(Arc<schema::Table>),
     /// A statement about roles and permissions; the tables that it names are complete where they
     /// can be.
-    Role(Arc<ast::RoleStatement>),
+    Role(Arc<RoleStatement>),
     /// DESCRIBE.
-    Describe(Box<crate::describe::Describe>),
+    Describe(Box<Describe>),
 }
 
 impl Plan {
@@ -151,7 +123,14 @@ pub fn prepare(
             // its columns come with the rows: Cassandra prepares it as a statement without a result
             (Plan::Describe(Box::new(Describe::prepare(describe))), None)
         }
-        other => (crate::ddl::plan(other, scope_ref)?, None),
+        Statement::Use(keyspace) => (Plan::Use(keyspace.clone()), None),
+        Statement::Truncate(name) => (Plan::Truncate(scope_ref.table(name)?), None),
+        Statement::Role(role) => (Plan::Role(Arc::new(complete(role, scope_ref))), None),
+        other => {
+            let ddl = Ddl::prepare(other, scope_ref)?;
+            scope_ref.acts_on = Some(ddl.keyspace().to_owned());
+            (Plan::Schema(Box::new(ddl)), None)
+        }
     };
     let needs = permission::needs(&parsed.statement, &scope)?;
     let variables = scope.variables.variables();
@@ -173,6 +152,23 @@ pub fn prepare(
         keyspace: scope.acts_on,
         warnings: scope.warnings,
     })
+}
+
+/// The statement with the session's keyspace before the name of a table that has none; without
+/// either it fails once it runs (`AuthorizationStatement.maybeCorrectResource`).
+fn complete(statement: &RoleStatement, scope: &Scope<'_>) -> RoleStatement {
+    let mut statement = statement.clone();
+    let resource = match &mut statement {
+        RoleStatement::Grant(own) | RoleStatement::Revoke(own) => Some(&mut own.resource),
+        RoleStatement::ListPermissions(own) => own.resource.as_mut(),
+        _ => None,
+    };
+    if let Some(Resource::Table(name)) = resource
+        && let Ok(keyspace) = scope.keyspace_of(name)
+    {
+        name.keyspace = Some(keyspace.to_owned());
+    }
+    statement
 }
 
 /// Clients are told of markers and columns by names with two bytes for their length.

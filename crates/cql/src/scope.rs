@@ -10,8 +10,8 @@ use types::CqlType;
 
 use crate::ast::{QualifiedName, Term};
 use crate::error::CqlError;
-use crate::prepared::Variable;
-use crate::term::assign::Assignment;
+use crate::metadata::Variable;
+use crate::term::assignment::Assignment;
 
 /// What receives a term: a column, a part of one, or something such as `[limit]`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::class::Class;
 use crate::executor::{Executor, HookGuard, Remote, Task};
 use crate::io_history::IoPattern;
-use crate::real;
-use crate::sim;
+use crate::real::driver::{self, Driver};
+use crate::sim::port::Port;
 use crate::slice::{BULK_SLICE, SLICE};
 use crate::stats::{Counters, Stats, bump};
 use crate::sync::Notify;
@@ -28,8 +28,8 @@ pub struct Env(pub(crate) Rc<Shard>);
 /// Which world is outside.
 #[expect(clippy::large_enum_variant, reason = "one per shard, never moved")]
 pub(crate) enum Make {
-    Real(real::Driver),
-    Sim(sim::Port),
+    Real(Driver),
+    Sim(Port),
 }
 
 /// One shard.
@@ -215,7 +215,7 @@ impl Env {
     /// Fills `out` with randomness fit for secrets (the world's dice, in `sim`).
     pub fn fill_random(&self, out: &mut [u8]) {
         match &self.0.make {
-            Make::Real(_) => real::fill_random(out),
+            Make::Real(_) => driver::fill_random(out),
             Make::Sim(port) => port.world.rng.fill(out),
         }
     }
@@ -330,7 +330,7 @@ impl Env {
         bump(&self.0.counters.helper_jobs, 1);
         match &self.0.make {
             Make::Real(driver) => driver.helpers.run(f).await,
-            Make::Sim(port) => sim::disk::helper(port, f).await,
+            Make::Sim(port) => port.helper(f).await,
         }
     }
 
@@ -341,7 +341,7 @@ impl Env {
         bump(&self.0.counters.helper_jobs, 1);
         match &self.0.make {
             Make::Real(driver) => driver.spare.run_wanted(f).await,
-            Make::Sim(port) => sim::disk::helper(port, f).await,
+            Make::Sim(port) => port.helper(f).await,
         }
     }
 
@@ -398,6 +398,16 @@ impl Env {
         match &self.0.make {
             Make::Real(_) => false,
             Make::Sim(port) => port.world.has_planted(name),
+        }
+    }
+}
+
+impl Env {
+    /// The simulated side.
+    pub(crate) fn port(&self) -> Option<&Port> {
+        match &self.0.make {
+            Make::Sim(port) => Some(port),
+            Make::Real(_) => None,
         }
     }
 }

@@ -9,49 +9,13 @@ use std::rc::Rc;
 use crate::buf::{Bytes, IoBuf};
 use crate::class::Class;
 use crate::env::{Env, Make};
+use crate::file_op::FileOp;
 use crate::io_kind::IoKind;
-use crate::real::files::{self, FileOp, RealFile};
+use crate::open_options::OpenOptions;
+use crate::real::file::{self, RealFile};
+use crate::real::files;
 use crate::recorder::RecordedOp;
-use crate::sim::disk::{self, SimFile};
-
-/// How to open a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// Open for reading.
-    pub read: bool,
-    /// Open for writing.
-    pub write: bool,
-    /// Create the file if there is none.
-    pub create: bool,
-    /// Create the file; fail if there is one.
-    pub create_new: bool,
-    /// Cut an existing file to nothing.
-    pub truncate: bool,
-    /// Pass the page cache by (O_DIRECT): offsets, lengths and memory aligned to
-    /// [`ALIGNMENT`](crate::ALIGNMENT). File systems without it get buffered I/O.
-    pub direct: bool,
-}
-
-impl OpenOptions {
-    /// For reading.
-    pub const READ: Self = Self {
-        read: true,
-        write: false,
-        create: false,
-        create_new: false,
-        truncate: false,
-        direct: false,
-    };
-    /// For reading and writing, created if missing.
-    pub const READ_WRITE: Self = Self { write: true, create: true, ..Self::READ };
-    /// For reading and writing, and it must not exist.
-    pub const CREATE_NEW: Self = Self { write: true, create_new: true, ..Self::READ };
-
-    /// The same with direct I/O.
-    pub const fn direct(self) -> Self {
-        Self { direct: true, ..self }
-    }
-}
+use crate::sim::files::{self as sim_files, SimFile};
 
 #[derive(Clone)]
 enum Kind {
@@ -86,7 +50,7 @@ impl File {
                     (r, handle)
                 });
                 let (p, closer) = (path.clone(), driver.files.clone());
-                let record = files::Record(recorded.as_ref().map(|(recorder, handle)| {
+                let record = file::Record(recorded.as_ref().map(|(recorder, handle)| {
                     let op = RecordedOp::Open {
                         handle: *handle,
                         path: path.clone(),
@@ -95,13 +59,13 @@ impl File {
                     };
                     (recorder, recorder.begin(op))
                 }));
-                let opened = env.blocking(move || crate::fs::open_real(&p, options)).await;
+                let opened = env.blocking(move || file::open(&p, options)).await;
                 record.end(opened.is_ok());
                 let (file, is_direct) = opened?;
                 (Kind::Real(RealFile::new(file, recorded, closer)), is_direct)
             }
             Make::Sim(port) => {
-                (Kind::Sim(disk::open(env, port, &path, options).await?), options.direct)
+                (Kind::Sim(sim_files::open(env, port, &path, options).await?), options.direct)
             }
         };
         Ok(Self { env: env.clone(), class: None, kind, path: Rc::new(path), is_direct })
@@ -133,7 +97,7 @@ impl File {
                 files::run(&self.env, driver, file, op, buf, self.class()).await
             }
             (Kind::Sim(file), Make::Sim(port)) => {
-                disk::file_op(&self.env, port, file, op, buf, self.class()).await
+                sim_files::file_op(&self.env, port, file, op, buf, self.class()).await
             }
             _ => (Err(io::ErrorKind::Other.into()), buf),
         }
@@ -249,7 +213,7 @@ impl File {
                 files::read_now(&self.env, driver, file, to, offset, self.class())
             }
             (Kind::Sim(file), Make::Sim(port)) => {
-                disk::read_now(&self.env, port, file, to, offset, self.class())
+                sim_files::read_now(&self.env, port, file, to, offset, self.class())
             }
             _ => Err(io::ErrorKind::Other.into()),
         };
@@ -261,7 +225,7 @@ impl File {
     pub fn takes_now(&self) -> bool {
         match &self.env.0.make {
             Make::Real(driver) => driver.now_ns() >= driver.held_up_until.get(),
-            Make::Sim(port) => disk::takes_now(port),
+            Make::Sim(port) => sim_files::takes_now(port),
         }
     }
 
@@ -277,7 +241,7 @@ impl File {
                 files::write_now(&self.env, driver, file, bytes, offset, self.class())
             }
             (Kind::Sim(file), Make::Sim(port)) => {
-                disk::write_now(&self.env, port, file, bytes, offset, self.class())
+                sim_files::write_now(&self.env, port, file, bytes, offset, self.class())
             }
             _ => Err(io::ErrorKind::Other.into()),
         }
@@ -350,7 +314,7 @@ impl File {
                 result
             }
             Kind::Sim(file) => match &self.env.0.make {
-                Make::Sim(port) => disk::set_len(&self.env, port, file, len).await,
+                Make::Sim(port) => sim_files::set_len(&self.env, port, file, len).await,
                 Make::Real(_) => Err(io::ErrorKind::Other.into()),
             },
         }
@@ -364,7 +328,7 @@ impl File {
                 self.env.blocking(move || Ok(file.metadata()?.len())).await
             }
             Kind::Sim(file) => match &self.env.0.make {
-                Make::Sim(port) => disk::len(&self.env, port, file).await,
+                Make::Sim(port) => sim_files::len(&self.env, port, file).await,
                 Make::Real(_) => Err(io::ErrorKind::Other.into()),
             },
         }

@@ -5,14 +5,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::env::{Env, Make};
-use crate::file::{File, OpenOptions};
+use crate::file::File;
 use crate::io_history::Ended;
 use crate::io_kind::IoKind;
+use crate::open_options::OpenOptions;
 use crate::real;
-use crate::real::files::Record;
+use crate::real::file::Record;
 use crate::recorder::RecordedOp;
 use crate::sim::Change;
-use crate::sim::disk::{self, SimLock};
+use crate::sim::files::{self, SimLock};
 
 /// Facts of a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +115,7 @@ impl Env {
                 self.changing(&path.clone(), op, move || std::fs::create_dir_all(path)).await
             }
             Make::Sim(port) => {
-                disk::change_names(self, port, Change::MakeDir, path.clone(), move |model| {
+                files::change_names(self, port, Change::MakeDir, path.clone(), move |model| {
                     let ops = model.create_dir_all(&path)?;
                     ops.into_iter().for_each(|op| model.name_ended(op));
                     Ok(())
@@ -130,7 +131,7 @@ impl Env {
         match &self.0.make {
             Make::Real(_) => self.blocking(move || read_dir_real(&path)).await,
             Make::Sim(port) => {
-                disk::meta(self, port, move |model, _| {
+                files::meta(self, port, move |model, _| {
                     let entries = model.list(&path)?.into_iter();
                     Ok(entries.map(|(name, is_dir)| DirEntry { name, is_dir }).collect())
                 })
@@ -149,7 +150,7 @@ impl Env {
                 self.changing(&from.clone(), op, move || std::fs::rename(from, to)).await
             }
             Make::Sim(port) => {
-                disk::change_names(self, port, Change::Rename, to.clone(), move |model| {
+                files::change_names(self, port, Change::Rename, to.clone(), move |model| {
                     let op = model.rename(&from, &to)?;
                     model.name_ended(op);
                     Ok(())
@@ -173,7 +174,7 @@ impl Env {
                 self.changing_as(IoKind::Discard, &removed, op, remove).await
             }
             Make::Sim(port) => {
-                disk::change_names(self, port, Change::Remove, path.clone(), move |model| {
+                files::change_names(self, port, Change::Remove, path.clone(), move |model| {
                     let op = model.remove_file(&path)?;
                     model.name_ended(op);
                     Ok(())
@@ -197,7 +198,7 @@ impl Env {
                 self.changing_as(IoKind::Discard, &removed, op, remove).await
             }
             Make::Sim(port) => {
-                disk::change_names(self, port, Change::RemoveDir, path.clone(), move |model| {
+                files::change_names(self, port, Change::RemoveDir, path.clone(), move |model| {
                     let ops = model.remove_dir_all(&path)?;
                     ops.into_iter().for_each(|op| model.name_ended(op));
                     Ok(())
@@ -217,7 +218,7 @@ impl Env {
                 self.changing(&from.clone(), op, move || std::fs::hard_link(from, to)).await
             }
             Make::Sim(port) => {
-                disk::change_names(self, port, Change::Link, to.clone(), move |model| {
+                files::change_names(self, port, Change::Link, to.clone(), move |model| {
                     let op = model.hard_link(&from, &to)?;
                     model.name_ended(op);
                     Ok(())
@@ -237,7 +238,7 @@ impl Env {
                 let sync = move || std::fs::File::open(path)?.sync_all();
                 self.changing(&dir, op, sync).await
             }
-            Make::Sim(port) => disk::sync_dir(self, port, &path).await,
+            Make::Sim(port) => files::sync_dir(self, port, &path).await,
         }
     }
 
@@ -259,7 +260,7 @@ impl Env {
                 .await
             }
             Make::Sim(port) => {
-                disk::meta(self, port, move |model, _| match model.lookup(&path) {
+                files::meta(self, port, move |model, _| match model.lookup(&path) {
                     Ok(ino) => {
                         let len = model.len(ino);
                         let is_dir = len.is_none();
@@ -287,7 +288,7 @@ impl Env {
             Make::Real(_) => self.blocking(move || real::disk_space(&path)).await,
             Make::Sim(port) => {
                 let total = port.world.options.disk_bytes;
-                disk::meta(self, port, move |model, node| {
+                files::meta(self, port, move |model, node| {
                     let full = node.disk.no_space.get();
                     let free = if full { 0 } else { total.saturating_sub(model.used()) };
                     Ok((total, free))
@@ -303,7 +304,7 @@ impl Env {
         let path = path.as_ref().to_path_buf();
         let kind = match &self.0.make {
             Make::Real(_) => LockKind::Real(self.blocking(move || lock_real(&path)).await?),
-            Make::Sim(port) => LockKind::Sim(disk::lock(self, port, &path).await?),
+            Make::Sim(port) => LockKind::Sim(files::lock(self, port, &path).await?),
         };
         Ok(LockGuard { _kind: kind })
     }
@@ -392,36 +393,6 @@ fn blocks_below(dir: &Path) -> u64 {
         _ => blocks_of(&entry.path()),
     };
     entries.map(of).sum()
-}
-
-/// Opens a file; without direct I/O where the file system refuses it. Who reads asks for what it
-/// wants: the kernel is to read nothing ahead of that. Says, too, whether it passes the page cache
-/// by.
-pub(crate) fn open_real(path: &Path, options: OpenOptions) -> io::Result<(std::fs::File, bool)> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut open = std::fs::OpenOptions::new();
-    open.read(options.read)
-        .write(options.write)
-        .create(options.create)
-        .create_new(options.create_new)
-        .truncate(options.truncate);
-    if !options.direct {
-        let file = open.open(path)?;
-        if options.read {
-            real::read_what_is_asked(&file);
-        }
-        return Ok((file, false));
-    }
-    match open.clone().custom_flags(libc::O_DIRECT).open(path) {
-        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
-            // Some file systems create the file before they refuse the flag.
-            if options.create_new {
-                open.create_new(false).create(true);
-            }
-            Ok((open.open(path)?, false))
-        }
-        other => Ok((other?, true)),
-    }
 }
 
 fn read_dir_real(path: &Path) -> io::Result<Vec<DirEntry>> {

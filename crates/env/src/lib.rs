@@ -18,6 +18,7 @@ mod disk_model;
 mod env;
 mod executor;
 mod file;
+mod file_op;
 mod fs;
 mod io_history;
 mod io_kind;
@@ -25,6 +26,7 @@ mod io_queue;
 mod memory;
 mod mesh;
 mod net;
+mod open_options;
 mod process;
 pub mod real;
 mod recorder;
@@ -41,7 +43,7 @@ pub use class::{CLASSES, Class};
 pub use disk_model::{Cut, DiskModel, SECTOR, Tear};
 pub use env::{Env, STALL, Sleep, TimedOut, Yield};
 pub use executor::{HookGuard, Task};
-pub use file::{File, OpenOptions};
+pub use file::File;
 pub use fs::{DirEntry, LockGuard, Metadata};
 pub use io_history::{
     IO_SIZES, IO_TIMES, IO_WINDOW, IO_WINDOWS, IoFlow, IoPattern, IoSums, IoTimes, IoWindow,
@@ -50,6 +52,7 @@ pub use io_history::{
 pub use io_kind::{IO_KINDS, IoKind};
 pub use mesh::Mesh;
 pub use net::{ListenOptions, MAX_SLICES, StreamHandle, TcpListener, TcpStream};
+pub use open_options::OpenOptions;
 pub use recorder::{Entry, Moment, Player, RecordedOp, Recorder, Recording};
 pub use rng::Rng;
 pub use slice::SLICE;

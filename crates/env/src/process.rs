@@ -4,7 +4,8 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use crate::env::{Env, Make};
-use crate::file::{File, OpenOptions};
+use crate::file::File;
+use crate::open_options::OpenOptions;
 use crate::real::helper;
 
 /// Bytes of a program's output that an error shows.

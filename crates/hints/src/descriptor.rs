@@ -15,9 +15,9 @@
 use std::collections::BTreeMap;
 
 use crc32fast::Hasher;
-use sstable::compressor::{Codec, Compressor};
+pub use sstable::NamedCompressor as Compression;
 use thiserror::Error;
-use types::{CqlType, Json, Uuid, WriteBytes};
+use types::{Json, Uuid, WriteBytes};
 
 /// The version that goes with messaging 12.
 pub const VERSION: i32 = 2;
@@ -28,46 +28,6 @@ const PARAMETERS_BYTES_MAX: usize = 64 << 10;
 /// Bytes that a header has at most.
 pub const HEADER_BYTES_MAX: usize = FIXED_BYTES + PARAMETERS_BYTES_MAX + 4;
 const SUFFIX: &str = ".hints";
-
-/// How a file is compressed (`hints_compression`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compression {
-    class: String,
-    parameters: BTreeMap<String, String>,
-    compressor: Compressor,
-}
-
-impl Compression {
-    /// By the name of a class, with or without package, and its parameters.
-    ///
-    /// # Errors
-    /// If the class or a parameter is unknown, in Cassandra's words.
-    pub fn new(class: &str, parameters: BTreeMap<String, String>) -> Result<Self, sstable::Error> {
-        let compressor = Compressor::parse(class, &parameters)?;
-        Ok(Self { class: class.to_owned(), parameters, compressor })
-    }
-
-    /// Something that compresses so.
-    pub(crate) fn codec(&self) -> Codec {
-        Codec::new(self.compressor)
-    }
-
-    fn json(&self) -> String {
-        let own = self.parameters.iter();
-        let own: Vec<_> =
-            own.map(|(name, value)| format!("{}:{}", json_text(name), json_text(value))).collect();
-        let parameters = match own.is_empty() {
-            true => String::new(),
-            false => format!(",\"parameters\":{{{}}}", own.join(",")),
-        };
-        let class = json_text(&self.class);
-        format!("{{\"compression\":{{\"class_name\":{class}{parameters}}}}}")
-    }
-}
-
-fn json_text(text: &str) -> String {
-    CqlType::Text.to_json(text.as_bytes()).unwrap_or_default()
-}
 
 /// What a file's name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,7 +104,7 @@ impl Descriptor {
 
     /// Appends the header.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let json = self.compression.as_ref().map_or_else(|| "{}".to_owned(), Compression::json);
+        let json = self.compression.as_ref().map_or_else(|| "{}".to_owned(), parameters);
         let n = json.len() as i32;
         out.put_i32(VERSION);
         out.put_i64(self.timestamp);
@@ -197,6 +157,15 @@ fn checksum(version: i32, timestamp: i64, host: Uuid, n: i32) -> Hasher {
     }
     crc.update(&n.to_be_bytes());
     crc
+}
+
+/// The parameters of a header, by name as Cassandra's are.
+fn parameters(compression: &Compression) -> String {
+    let own = match compression.has_parameters() {
+        true => format!(",\"parameters\":{}", compression.parameters_json()),
+        false => String::new(),
+    };
+    format!("{{\"compression\":{{\"class_name\":{}{own}}}}}", compression.class_json())
 }
 
 fn read_parameters(json: &[u8]) -> Result<Option<Compression>, HeaderError> {

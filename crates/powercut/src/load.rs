@@ -268,6 +268,13 @@ pub struct Plan {
     pub tables: u64,
 }
 
+impl Plan {
+    /// Of a run that is recorded for so many milliseconds.
+    pub fn recorded(millis: u64, seed: u64) -> Self {
+        Self { seed, length: Duration::from_millis(millis), first: 1_000_000, tables: 0 }
+    }
+}
+
 /// What each client does until the load is over: false when it shall stop.
 fn keep_on(
     writer: &mut Writer<'_>,

@@ -39,6 +39,7 @@ use clap::Parser;
 use env::Rng;
 
 use cut::{Life, Trial};
+use load::Plan;
 use node::{Mode, Place};
 use report::{Report, Row};
 
@@ -51,47 +52,47 @@ const WRONG_MAX: usize = 5;
 pub struct Arguments {
     /// Power cuts in each mode.
     #[arg(long, default_value_t = 200)]
-    cuts: u64,
+    pub cuts: u64,
     /// Kills of the real program in each mode.
     #[arg(long, default_value_t = 20)]
-    kills: u64,
+    pub kills: u64,
     /// Cuts with a class of syncs left out, at most, until one shows it; 0: none.
     #[arg(long, default_value_t = 1500)]
-    omissions: u64,
+    pub omissions: u64,
     /// Only classes whose name holds this.
     #[arg(long)]
-    class: Option<String>,
+    pub class: Option<String>,
     /// Only this mode.
     #[arg(long)]
-    mode: Option<String>,
+    pub mode: Option<String>,
     /// Cuts of one recorded run.
     #[arg(long, default_value_t = 50)]
-    cuts_per_run: u64,
+    pub cuts_per_run: u64,
     /// Milliseconds that a recorded run is under load.
     #[arg(long, default_value_t = 1200)]
-    load: u64,
+    pub load: u64,
     /// The seed; without one, a new one.
     #[arg(long)]
-    seed: Option<u64>,
+    pub seed: Option<u64>,
     /// The real program.
     #[arg(long)]
-    node: PathBuf,
+    pub node: PathBuf,
     /// Where nodes live under load.
     #[arg(long)]
-    dir: PathBuf,
+    pub dir: PathBuf,
     /// Where images are put and restarted; a disk in memory is as good, for the model says what a
     /// sync does.
     #[arg(long)]
-    images: PathBuf,
+    pub images: PathBuf,
     /// The first of the addresses that nodes take, one a mode.
     #[arg(long, default_value = "127.0.0.61")]
-    address: IpAddr,
+    pub address: IpAddr,
     /// Writes the results to this file, at its end.
     #[arg(long)]
-    report: Option<PathBuf>,
+    pub report: Option<PathBuf>,
     /// What the report says of the tree that was tested.
     #[arg(long, default_value = "")]
-    commit: String,
+    pub commit: String,
 }
 
 /// What a mode came to.
@@ -137,7 +138,7 @@ fn cuts(
         left -= count;
         number += 1;
         let life_seed = seed.wrapping_add(number * 1_000_003);
-        let life = Life::live(place, images, report::plan(arguments, life_seed))?;
+        let life = Life::live(place, images, Plan::recorded(arguments.load, life_seed))?;
         outcome.row.run(&life);
         let rng = Rng::new(life_seed ^ 0x6375_7473);
         let mut player = life.recording.player().map_err(|e| e.to_string())?;

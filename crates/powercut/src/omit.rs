@@ -6,8 +6,8 @@ use env::Rng;
 
 use crate::Arguments;
 use crate::cut::{self, Life, Tally, Then, Trial};
+use crate::load::Plan;
 use crate::node::{Mode, Place};
-use crate::report;
 use crate::syncs;
 
 /// A class that matters in a restart after a kill, with the syncs in whose midst the kill must come
@@ -62,7 +62,7 @@ pub fn run(
         return Ok(Vec::new());
     }
     let seed = seed ^ 0x6f6d_6974;
-    let mut life = Life::live(place, images, report::plan(arguments, seed))?;
+    let mut life = Life::live(place, images, Plan::recorded(arguments.load, seed))?;
     let whole = life.recording.clone();
     let all: BTreeSet<String> =
         life.classes.keys().cloned().chain(AT_RESTART.map(|at| at.class.into())).collect();

@@ -4,17 +4,10 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::Arguments;
 use crate::cut::{self, Life};
 use crate::kill;
-use crate::load::Plan;
 use crate::node::{Mode, PERIOD};
 use crate::omit;
-
-/// The load of a recorded run.
-pub fn plan(arguments: &Arguments, seed: u64) -> Plan {
-    Plan { seed, length: Duration::from_millis(arguments.load), first: 1_000_000, tables: 0 }
-}
 
 /// What a mode came to.
 #[derive(Default)]

@@ -40,6 +40,7 @@ pub use params::caching::{CachingParams, RowsPerPartition};
 pub use params::compaction::{CompactionParams, TombstoneOption};
 pub use params::compaction_class::CompactionClass;
 pub use params::compression::{CompressionParams, Compressor};
+pub use params::from_properties::TABLE_PROPERTIES;
 pub use params::retry::{RetryCombination, SpeculativeRetry};
 pub use params::strategies::bytes_of;
 pub use params::{ReadRepair, TableParams};

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 
 use env::{Env, TcpStream};
 use protocol::client::{
-    self, Answer, BatchRequest, Body, BoundValue, Call, Parameters, PreparedAnswer, Response,
+    self, Answer, BatchRequest, Body, Call, Parameters, PreparedAnswer, Response,
 };
 use protocol::{
     Consistency, Decoder, Direction, ErrorDetail, Frame, Framer, Limits, Outcome, Started, Version,
 };
 
-use crate::workload::Failed;
+use crate::failed::Failed;
 
 /// Bytes read at a time.
 const CHUNK: usize = 16 << 10;
@@ -180,9 +180,4 @@ fn result(body: Body) -> Result<Answer, Failed> {
         Body::Result(answer) => Ok(answer),
         other => Err(Failed::Wrong(format!("no result: {other:?}"))),
     }
-}
-
-/// A bound value.
-pub fn bound(bytes: impl Into<Vec<u8>>) -> BoundValue {
-    BoundValue::Bytes(bytes.into())
 }

@@ -22,11 +22,12 @@ use storage::{
     table_directory,
 };
 
+use crate::failed::Failed;
 use crate::operation::{Answer, Column, Query, Range, Row, TABLES, Value, Write};
 use crate::plan::Plan;
 use crate::site::Site;
 use crate::tables;
-use crate::workload::{Failed, Target};
+use crate::target::Target;
 
 /// What the names of the files begin with that say up to where the log's records of a table are
 /// void.
@@ -563,9 +564,4 @@ impl Site for Door {
     fn failure(&self) -> Option<String> {
         self.node.borrow().as_ref().and_then(|node| node.failure()).map(|error| error.to_string())
     }
-}
-
-/// Where the node keeps its files in its world.
-pub fn directories() -> (PathBuf, PathBuf) {
-    ("/var/data".into(), "/var/commitlog".into())
 }

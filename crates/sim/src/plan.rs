@@ -8,8 +8,6 @@ use env::Rng;
 use storage::commitlog::{CdcOptions, Compression, SyncMode};
 use storage::{FlushCompression, LogSettings, Options};
 
-use crate::engine_node::directories;
-
 /// How one life of the node ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -60,6 +58,11 @@ pub struct Plan {
 
 /// Operations of a world.
 pub const OPERATIONS: u64 = 600;
+
+/// Where the node keeps its files in its world.
+pub fn directories() -> (PathBuf, PathBuf) {
+    ("/var/data".into(), "/var/commitlog".into())
+}
 
 /// One data directory, or three.
 fn data_directories(seed: u64, first: PathBuf) -> Vec<PathBuf> {

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use env::Env;
 use env::sim::{NodeId, World};
 
+use crate::failed::Failed;
 use crate::plan::Plan;
-use crate::workload::{Failed, Target};
+use crate::target::Target;
 
 /// A node over all its lives: how it starts, and the way in.
 pub trait Site: Target + Sized + 'static {

@@ -2,7 +2,6 @@
 
 use protocol::client::BoundValue;
 
-use crate::connection::bound;
 use crate::operation::{Change, Column, Partition, Query, Range, Value};
 use crate::tables::KEYSPACE;
 
@@ -44,6 +43,11 @@ pub fn definitions() -> Vec<String> {
         })
     });
     std::iter::once(keyspace).chain(tables).collect()
+}
+
+/// A bound value.
+pub fn bound(bytes: impl Into<Vec<u8>>) -> BoundValue {
+    BoundValue::Bytes(bytes.into())
 }
 
 pub(crate) fn int(value: i32) -> BoundValue {

@@ -42,7 +42,13 @@ pub struct Collector {
     max: Option<Bound>,
     columns_set: i64,
     rows: i64,
-    cells_of_partition: i64,
+    partition: Partition,
+}
+
+/// The partition that is being written.
+#[derive(Default)]
+struct Partition {
+    cells: i64,
     /// Of the row that came last, the column of the cell that came last.
     last_column: Option<u16>,
 }
@@ -61,8 +67,7 @@ impl Default for Collector {
             max: None,
             columns_set: 0,
             rows: 0,
-            cells_of_partition: 0,
-            last_column: None,
+            partition: Partition::default(),
         }
     }
 }
@@ -78,8 +83,8 @@ impl Collector {
     pub fn end_partition(&mut self, bytes: u64) {
         let bytes = i64::try_from(bytes).expect("a partition has fewer than 2^63 bytes");
         self.partition_sizes.add(bytes);
-        self.cell_counts.add(self.cells_of_partition);
-        self.cells_of_partition = 0;
+        self.cell_counts.add(self.partition.cells);
+        self.partition.cells = 0;
     }
 
     fn deletion(&mut self, deletion: Deletion) {
@@ -108,7 +113,7 @@ impl Collector {
         }
         self.deletion(row.deletion());
         self.rows += 1;
-        self.last_column = None;
+        self.partition.last_column = None;
     }
 
     /// A cell, or the deletion of a complex column, of the row that came last.
@@ -117,9 +122,9 @@ impl Collector {
         if cell.kind == CellKind::ComplexDeletion {
             return self.deletion(cell.as_deletion());
         }
-        let is_new = self.last_column.replace(cell.column) != Some(cell.column);
+        let is_new = self.partition.last_column.replace(cell.column) != Some(cell.column);
         self.columns_set += i64::from(is_new);
-        self.cells_of_partition += 1;
+        self.partition.cells += 1;
         self.timestamps.add(cell.timestamp);
         self.ttls.add(cell.ttl);
         self.deletion_time(cell.local_deletion_time);
@@ -133,7 +138,7 @@ impl Collector {
         self.deletion_time(NO_DELETION_TIME);
         self.rows += 1;
         self.columns_set += row.cells as i64;
-        self.cells_of_partition += row.cells as i64;
+        self.partition.cells += row.cells as i64;
     }
 
     fn clustering(&mut self, layout: &Layout, place: ClusteringRef<'_>) {

@@ -27,6 +27,7 @@ pub mod filter;
 pub mod histogram;
 pub mod index;
 mod key_hash;
+mod named_compressor;
 pub mod plain;
 pub mod seal;
 pub mod statistics;
@@ -37,3 +38,4 @@ pub mod tombstone_histogram;
 pub mod writer;
 
 pub use error::{Error, Result};
+pub use named_compressor::NamedCompressor;

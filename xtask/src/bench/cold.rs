@@ -15,7 +15,7 @@ use crate::load;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench cold [--gb N] [--memory 2G] [--chunks 4,16] [--depths 32] [--seconds N] [--rate 10000] [--hot ROWS]
                        [--loaded yes] [--profile yes] [--awake yes|no]
   a node with so much memory (2 GB, page cache and all) and N GB (20) of rows of 1 KB, compacted into one SSTable, in chunks of 4 and
@@ -122,10 +122,6 @@ fn bytes(text: &str) -> Outcome<u64> {
 
 /// `bench cold [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|arg| arg == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(if options.is_profiled { &["fio", "perf"] } else { &["fio"] })?;
     node::build()?;

@@ -8,7 +8,7 @@ use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::peer::{self, Peer};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench compaction [--mb N] [--repeats N] [--schemas rows,collections,counters,tombstones] [--heap 3G]
   fills a table of each schema with N MB (200) in four overlapping parts, each flushed; then compacts and scrubs it; the last of
   the repeats (3) counts, when a JVM is warm. Helenus has as memory_budget what the JVM has as heap, and as the JVM does it touches its
@@ -23,17 +23,14 @@ const MEMTABLES: u64 = 1024;
 
 /// `bench compaction [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|a| a == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let (mut heap, mut passed) = ("3G".to_owned(), vec!["--".to_owned()]);
-    let mut rest = args.iter();
-    while let Some(name) = rest.next() {
-        let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
-        match name.as_str() {
-            "--heap" => heap.clone_from(value),
-            "--mb" | "--repeats" | "--schemas" => passed.extend([name.clone(), value.clone()]),
+    for option in super::options(args) {
+        let (name, value) = option?;
+        match name {
+            "--heap" => heap = value.to_owned(),
+            "--mb" | "--repeats" | "--schemas" => {
+                passed.extend([name.to_owned(), value.to_owned()])
+            }
             other => return Err(format!("unknown option {other}\n{HELP}").into()),
         }
     }

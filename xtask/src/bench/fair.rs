@@ -8,7 +8,7 @@ use crate::load;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench fair [--seconds N] [--rate N]
   a node of one shard on a core of its own, the clients on the other one; a client that reads N rows (1000) a second for N seconds (20),
   alone and beside one that keeps 10,000 requests in flight, one that scans the table, one that reads and writes one row alone
@@ -61,10 +61,6 @@ impl Options {
 
 /// `bench fair [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|arg| arg == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(&["taskset", "chrt"])?;
     node::build()?;

@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::machine::{self, Outcome};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench insn [PATH...] [--record REASON]
   instructions and allocations of an operation of each path, in process, beside those of bench/insn/baseline.txt; with a reason what has
   changed is recorded there. `cargo xtask test insn` fails where one has become 3 % worse.

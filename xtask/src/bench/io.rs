@@ -14,7 +14,7 @@ use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::peer::Peer;
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench io [--rows N] [--seconds N] [--threads N] [--rate N] [--compaction N] [--systems helenus,cassandra]
                    [--heap 2G]
   loads N rows of 1 KB (200000), then half reads and half updates of whole rows from N clients (32) for N seconds (120), as fast
@@ -63,17 +63,16 @@ impl Options {
             systems: "helenus,cassandra".to_owned(),
             heap: "2G".to_owned(),
         };
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
-            let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
-            match name.as_str() {
+        for option in super::options(args) {
+            let (name, value) = option?;
+            match name {
                 "--rows" => options.rows = value.parse()?,
                 "--seconds" => options.seconds = value.parse()?,
                 "--rate" => options.rate = value.parse()?,
                 "--compaction" => options.compaction = value.parse()?,
                 "--threads" => options.threads = value.parse()?,
-                "--systems" => options.systems.clone_from(value),
-                "--heap" => options.heap.clone_from(value),
+                "--systems" => options.systems = value.to_owned(),
+                "--heap" => options.heap = value.to_owned(),
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
         }
@@ -92,10 +91,6 @@ impl Options {
 
 /// `bench io [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|a| a == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     super::build_client()?;

@@ -10,7 +10,7 @@ use super::systems::{Server, System};
 use crate::load;
 use crate::machine::{self, Outcome};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench load [--gb N] [--pairs N] [--heap 4G] [--systems helenus,cassandra,latest]
   inserts N GB (10) of rows of 1 KB, all different, into each system in turn (latest: Cassandra with the settings of
   cassandra_latest.yaml) and waits until nothing is left to flush and to compact; N times (3)
@@ -34,14 +34,13 @@ impl Options {
     fn parse(args: &[String]) -> Outcome<Self> {
         let mut options =
             Self { systems: System::ALL.to_vec(), gb: 10.0, pairs: 3, heap: "4G".to_owned() };
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
-            let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
-            match name.as_str() {
+        for option in super::options(args) {
+            let (name, value) = option?;
+            match name {
                 "--systems" => options.systems = System::parse_all(value)?,
                 "--gb" => options.gb = value.parse()?,
                 "--pairs" => options.pairs = value.parse()?,
-                "--heap" => options.heap.clone_from(value),
+                "--heap" => options.heap = value.to_owned(),
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
         }
@@ -72,10 +71,6 @@ struct Measured {
 
 /// `bench load [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|arg| arg == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     load::build()?;

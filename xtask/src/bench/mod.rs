@@ -25,25 +25,46 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::machine::{self, Outcome};
 use crate::node;
 
+/// Its name, what it says of itself, and what it does with its options.
+type Benchmark = (&'static str, &'static str, fn(&[String]) -> Outcome);
+
+const ALL: [Benchmark; 10] = [
+    ("ycsb", ycsb::HELP, ycsb::run),
+    ("tails", tails::HELP, tails::run),
+    ("load", load::HELP, load::run),
+    ("cold", cold::HELP, cold::run),
+    ("fair", fair::HELP, fair::run),
+    ("compaction", compaction::HELP, compaction::run),
+    ("io", io::HELP, io::run),
+    ("ring", ring::HELP, ring::run),
+    ("point", point::HELP, point::run),
+    ("insn", insn::HELP, insn::run),
+];
+
 /// `bench NAME [OPTIONS]`: of the node as it is installed.
 pub fn run(args: &[String]) -> Outcome {
     node::as_installed();
-    match args.split_first() {
-        Some((name, rest)) if name == "ycsb" => ycsb::run(rest),
-        Some((name, rest)) if name == "tails" => tails::run(rest),
-        Some((name, rest)) if name == "load" => load::run(rest),
-        Some((name, rest)) if name == "cold" => cold::run(rest),
-        Some((name, rest)) if name == "fair" => fair::run(rest),
-        Some((name, rest)) if name == "compaction" => compaction::run(rest),
-        Some((name, rest)) if name == "io" => io::run(rest),
-        Some((name, rest)) if name == "ring" => ring::run(rest),
-        Some((name, rest)) if name == "point" => point::run(rest),
-        Some((name, rest)) if name == "insn" => insn::run(rest),
-        _ => Err(
-            "which benchmark? ycsb | tails | load | cold | fair | compaction | io | ring | point | insn, each with --help"
-                .into(),
-        ),
+    let named = args.split_first().and_then(|(name, rest)| {
+        let known = ALL.iter().find(|known| known.0 == name)?;
+        Some((known, rest))
+    });
+    let Some(((_, help, run), rest)) = named else {
+        let names = ALL.map(|(name, ..)| name).join(" | ");
+        return Err(format!("which benchmark? {names}, each with --help").into());
+    };
+    if rest.iter().any(|arg| arg == "--help") {
+        println!("{help}");
+        return Ok(());
     }
+    run(rest)
+}
+
+/// Options that each have a value.
+fn options(args: &[String]) -> impl Iterator<Item = Outcome<(&str, &str)>> {
+    args.chunks(2).map(|option| match option {
+        [name, value] => Ok((name.as_str(), value.as_str())),
+        _ => Err(format!("{} wants a value", option.concat()).into()),
+    })
 }
 
 /// Builds YCSB's client for CQL.

@@ -12,7 +12,7 @@ use super::awake::{self, Awake};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench point [--seconds N] [--repeats N] [--connections N] [--depths 1,16] [--places one,aware,any]
                         [--awake yes|no]
   one: a node of one shard on a core of its own, a client on the other one with N connections (4) and so many requests under way on each;
@@ -124,10 +124,6 @@ impl Measured {
 
 /// `bench point [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|arg| arg == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(&["taskset"])?;
     node::build()?;

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::machine::{self, Outcome};
 use crate::members::{self, Layout};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench ring [--cells a,b,...] [--pairs N] [--operations N] [--threads N] [--heap 2G] [--workloads a,b,...]
   starts 3 nodes of each system in turn, N pairs (3); cells (all of them):
     rf1-one rf3-one rf3-local_quorum rf3-quorum rf3-each_quorum (two data centres), rows of 1 KB
@@ -111,19 +111,20 @@ impl Options {
             operations: None,
             passed: Vec::new(),
         };
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
-            let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
-            match name.as_str() {
+        for option in super::options(args) {
+            let (name, value) = option?;
+            match name {
                 "--cells" => {
                     let cell = |name: &str| CELLS.iter().find(|cell| cell.name == name);
                     let cells = value.split(',').map(cell).collect::<Option<Vec<_>>>();
                     options.cells = cells.ok_or_else(|| format!("unknown cell\n{HELP}"))?;
                 }
                 "--pairs" => options.pairs = value.parse()?,
-                "--heap" => options.heap.clone_from(value),
-                "--operations" => options.operations = Some(value.clone()),
-                "--threads" | "--workloads" => options.passed.extend([name.clone(), value.clone()]),
+                "--heap" => options.heap = value.to_owned(),
+                "--operations" => options.operations = Some(value.to_owned()),
+                "--threads" | "--workloads" => {
+                    options.passed.extend([name.to_owned(), value.to_owned()])
+                }
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
         }
@@ -133,10 +134,6 @@ impl Options {
 
 /// `bench ring [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|a| a == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     super::build_client()?;

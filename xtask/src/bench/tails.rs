@@ -11,7 +11,7 @@ use super::systems::{Server, System};
 use crate::load;
 use crate::machine::{self, Outcome};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench tails [--rows N] [--seconds N] [--warm N] [--share 0.5] [--mixes a,b,...] [--pairs N] [--heap 4G]
                         [--systems cassandra,latest] [--awake yes|no]
   fills a table of N rows of 1 KB (1000000) in Cassandra (as it is shipped, and with the settings of cassandra_latest.yaml), finds
@@ -76,22 +76,21 @@ impl Options {
             heap: "4G".to_owned(),
             awake: true,
         };
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
-            let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
-            match name.as_str() {
+        for option in super::options(args) {
+            let (name, value) = option?;
+            match name {
                 "--systems" => options.systems = System::parse_all(value)?,
                 "--mixes" => {
                     let mix = |name: &str| MIXES.iter().find(|mix| mix.name == name);
                     let mixes = value.split(',').map(mix).collect::<Option<Vec<_>>>();
                     options.mixes = mixes.ok_or_else(|| format!("unknown mix\n{HELP}"))?;
                 }
-                "--rows" => options.rows.clone_from(value),
-                "--seconds" => options.seconds.clone_from(value),
+                "--rows" => options.rows = value.to_owned(),
+                "--seconds" => options.seconds = value.to_owned(),
                 "--warm" => options.warm = value.parse()?,
                 "--share" => options.share = value.parse()?,
                 "--pairs" => options.pairs = value.parse()?,
-                "--heap" => options.heap.clone_from(value),
+                "--heap" => options.heap = value.to_owned(),
                 "--awake" => options.awake = awake::parse(value)?,
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
@@ -110,10 +109,6 @@ struct Measured {
 
 /// `bench tails [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|arg| arg == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3", "taskset"])?;
     // what cannot be had here is told before an hour has gone by

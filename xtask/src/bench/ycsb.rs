@@ -6,7 +6,7 @@ use std::process::Command;
 use super::systems::{Server, System};
 use crate::machine::{self, Outcome};
 
-const HELP: &str = "\
+pub const HELP: &str = "\
 cargo xtask bench ycsb [--records N] [--operations N] [--warm N] [--threads 32,64] [--workloads a,b,...] [--pairs N]
                        [--heap 4G] [--systems helenus,cassandra,latest]
   loads N records (1000000) into each system in turn (latest: Cassandra with the settings of cassandra_latest.yaml), runs workloads
@@ -35,17 +35,16 @@ impl Options {
             warm: "200000".to_owned(),
             passed: Vec::new(),
         };
-        let mut rest = args.iter();
-        while let Some(name) = rest.next() {
-            let value = rest.next().ok_or_else(|| format!("{name} wants a value"))?;
-            match name.as_str() {
-                "--warm" => options.warm.clone_from(value),
-                "--heap" => options.heap.clone_from(value),
+        for option in super::options(args) {
+            let (name, value) = option?;
+            match name {
+                "--warm" => options.warm = value.to_owned(),
+                "--heap" => options.heap = value.to_owned(),
                 "--pairs" => options.pairs = value.parse()?,
                 "--systems" => options.systems = System::parse_all(value)?,
                 "--threads" => options.threads = value.split(',').map(str::to_owned).collect(),
                 "--records" | "--operations" | "--workloads" => {
-                    options.passed.extend([name.clone(), value.clone()]);
+                    options.passed.extend([name.to_owned(), value.to_owned()]);
                 }
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
             }
@@ -56,10 +55,6 @@ impl Options {
 
 /// `bench ycsb [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {
-    if args.iter().any(|a| a == "--help") {
-        println!("{HELP}");
-        return Ok(());
-    }
     let options = Options::parse(args)?;
     machine::need(&["java", "mvn", "python3"])?;
     super::build_client()?;

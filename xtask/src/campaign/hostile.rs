@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::door;
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 
@@ -37,7 +38,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
     let node = Node::start_with("hostile", IP, &["shards=1"])?;
     let (measured, _) = clients(&node, &["--measure".to_owned(), seconds.to_string()])?;
     drop(node);
-    let passwords = crate::test::door(&["wrong_passwords_do_not_hurt_others"], true)?.0;
+    let passwords = door::run(&["wrong_passwords_do_not_hurt_others"], true)?.0;
     match nodes && done && measured && passwords {
         true => Ok(()),
         false => Err("not all ended as it should".into()),

@@ -19,6 +19,7 @@ mod modules;
 mod named_paths;
 mod paths;
 mod source;
+mod structs;
 mod tests_run;
 mod tree;
 mod walks;
@@ -65,6 +66,7 @@ pub fn check() -> Outcome<Report> {
     files::check(&tree, &mut report);
     lengths::check(&tree, &mut report);
     functions::check(&tree, &mut report);
+    structs::check(&tree, &mut report);
     columns::check(&tree, &mut report);
     edges::check(&tree, &mut report);
     circles::check(&tree, &mut report);
@@ -97,7 +99,9 @@ mod tests {
     #[test]
     fn each_rule_says_what_it_counted() {
         let report = check().expect("the tree can be read");
-        for what in ["edges", "circles", "file", "function", "columns", "assertions", "paths"] {
+        let rules =
+            ["edges", "circles", "file", "function", "structs", "columns", "assertions", "paths"];
+        for what in rules {
             assert!(report.counts.iter().any(|count| count.contains(what)), "{what}");
         }
     }

@@ -85,6 +85,13 @@ impl Part {
             Some((Unfiltered::from_packed(packed), item.scanned))
         })
     }
+
+    /// What it holds in memory.
+    fn bytes(&self) -> usize {
+        let statics = self.statics.as_ref().map_or(0, Vec::len);
+        let items = self.items.len() * size_of::<Item>();
+        size_of::<Self>() + self.key.bytes.len() + statics + self.packed.len() + items
+    }
 }
 
 /// What a shard gives at once.
@@ -180,7 +187,11 @@ impl<'w> Scan<'w> {
     /// Is nothing more wanted of this shard? More than a read may go over is seen by who puts parts
     /// together.
     fn is_done(&self) -> bool {
-        self.counter.stops() || self.wanted.thresholds.excess(self.total).is_some()
+        self.counter.stops() || self.is_excessive()
+    }
+
+    fn is_excessive(&self) -> bool {
+        self.wanted.thresholds.excess(self.total).is_some()
     }
 
     async fn partition(&mut self, key: &PartitionKey) -> Result<(), Failed> {
@@ -220,85 +231,54 @@ impl<'w> Scan<'w> {
         cursor: &mut storage::PartitionCursor,
     ) -> Result<Option<Part>, Failed> {
         let wanted = self.wanted;
-        let (table, now) = (&wanted.table, wanted.now());
-        let [mut selected, mut purged, mut seen] = [const { RowBuilder::new() }; 3];
-        let deletion = self.purger.deletion(cursor.deletion());
-        let statics = cursor.static_row().filter(|_| self.fetched.has_statics());
-        let statics = statics.and_then(|row| self.fetched.row(row, &mut selected));
-        let statics =
-            statics.and_then(|row| purge_row(&table.layout, row, &self.purger, &mut purged));
-        let statics = statics.map(|row| row.as_packed().to_vec());
-        let static_row = statics.as_deref().map(RowRef::from_packed);
-        if let Some(row) = static_row {
-            let scanned = self.scanner.row(row, row.has_live_data(now, false));
-            self.note(scanned);
-        }
-        if !wanted.conditions.partition_passes(table, &key.bytes, static_row, now) {
-            return Ok(None);
-        }
-        let mut part = Part {
-            key: key.clone(),
-            deletion,
-            packed: Vec::new(),
-            items: Vec::new(),
-            before: Scanned::default(),
-            after: Scanned::default(),
-            statics: None,
-        };
+        let Some(mut part) = self.before_rows(key, cursor) else { return Ok(None) };
+        let static_row = part.statics.as_deref().map(RowRef::from_packed);
         // what has neither a deletion nor static data is there only if something in it is
         let mut is_there =
-            !wanted.conditions.has_of_row() && (static_row.is_some() || !deletion.is_live());
+            !wanted.conditions.has_of_row() && (static_row.is_some() || !part.deletion.is_live());
         if is_there {
             part.before = std::mem::take(&mut self.unclaimed);
             self.counter.start(&key.bytes, static_row);
         }
+        let [mut selected, mut purged, mut seen] = [const { RowBuilder::new() }; 3];
         while !(is_there && self.counter.stops_in_partition()) {
             self.engine.env().maybe_yield().await;
             if self.engine.env().now() >= wanted.deadline {
                 return Err(StorageError::Deadline.into());
             }
             let Some(unfiltered) = cursor.next().await? else { break };
-            let kept = match unfiltered {
-                Unfiltered::Row(row) => {
-                    let row = self.fetched.row(row, &mut selected);
-                    let row = row
-                        .and_then(|row| purge_row(&table.layout, row, &self.purger, &mut purged));
-                    let Some(row) = row else { continue };
-                    let scanned = self.scanner.row(row, row.has_live_data(now, false));
-                    self.total += scanned;
-                    self.unclaimed += scanned;
-                    if !wanted.conditions.row_passes(table, &key.bytes, row, now, &mut seen) {
-                        if self.wanted.thresholds.excess(self.total).is_some() {
-                            break;
-                        }
-                        continue;
-                    }
-                    Unfiltered::Row(row)
+            let found = self.found(unfiltered, &mut selected, &mut purged);
+            let Some(found) = found else { continue };
+            if let Unfiltered::Row(row) = found
+                && !wanted.conditions.row_passes(
+                    &wanted.table,
+                    &key.bytes,
+                    row,
+                    wanted.now(),
+                    &mut seen,
+                )
+            {
+                if self.is_excessive() {
+                    break;
                 }
-                Unfiltered::Marker(marker) => {
-                    let Some(marker) = purge_marker(marker, &self.purger) else { continue };
-                    let scanned = self.scanner.marker(marker);
-                    self.total += scanned;
-                    self.unclaimed += scanned;
-                    Unfiltered::Marker(marker)
-                }
-            };
+                continue;
+            }
             if !is_there {
                 is_there = true;
                 self.counter.start(&key.bytes, static_row);
             }
-            if let Unfiltered::Row(row) = kept
+            if let Unfiltered::Row(row) = found
                 && !self.counter.row(&key.bytes, row)
             {
                 break;
             }
-            kept.pack(&mut part.packed);
+            found.pack(&mut part.packed);
             let scanned = std::mem::take(&mut self.unclaimed);
             part.items.push(Item { end: part.packed.len(), scanned });
             if part.packed.len() > wanted.bytes_max {
                 return Err(Failed::Reason(FailureReason::ReadSize));
             }
-            if self.wanted.thresholds.excess(self.total).is_some() {
+            if self.is_excessive() {
                 break;
             }
         }
@@ -307,11 +287,60 @@ impl<'w> Scan<'w> {
         }
         self.counter.end();
         part.after = std::mem::take(&mut self.unclaimed);
-        part.statics = statics;
-        self.bytes += size_of::<Part>() + key.bytes.len() + part.packed.len();
-        self.bytes += part.statics.as_ref().map_or(0, Vec::len);
-        self.bytes += part.items.len() * size_of::<Item>();
+        self.bytes += part.bytes();
         Ok(Some(part))
+    }
+
+    /// The deletion and the static row of a partition, unless these say that it is not wanted.
+    fn before_rows(
+        &mut self,
+        key: &PartitionKey,
+        cursor: &storage::PartitionCursor,
+    ) -> Option<Part> {
+        let (table, now) = (&self.wanted.table, self.wanted.now());
+        let [mut selected, mut purged] = [const { RowBuilder::new() }; 2];
+        let statics = cursor.static_row().filter(|_| self.fetched.has_statics());
+        let statics = statics.and_then(|row| self.fetched.row(row, &mut selected));
+        let statics =
+            statics.and_then(|row| purge_row(&table.layout, row, &self.purger, &mut purged));
+        if let Some(row) = statics {
+            let scanned = self.scanner.row(row, row.has_live_data(now, false));
+            self.note(scanned);
+        }
+        let passes = self.wanted.conditions.partition_passes(table, &key.bytes, statics, now);
+        passes.then(|| Part {
+            key: key.clone(),
+            deletion: self.purger.deletion(cursor.deletion()),
+            statics: statics.map(|row| row.as_packed().to_vec()),
+            packed: Vec::new(),
+            items: Vec::new(),
+            before: Scanned::default(),
+            after: Scanned::default(),
+        })
+    }
+
+    /// What is left of a row or marker that was read, less what is not fetched and what may be
+    /// forgotten.
+    fn found<'r>(
+        &mut self,
+        unfiltered: Unfiltered<'r>,
+        selected: &'r mut RowBuilder,
+        purged: &'r mut RowBuilder,
+    ) -> Option<Unfiltered<'r>> {
+        let (found, scanned) = match unfiltered {
+            Unfiltered::Row(row) => {
+                let row = self.fetched.row(row, selected)?;
+                let row = purge_row(&self.wanted.table.layout, row, &self.purger, purged)?;
+                let is_live = row.has_live_data(self.wanted.now(), false);
+                (Unfiltered::Row(row), self.scanner.row(row, is_live))
+            }
+            Unfiltered::Marker(marker) => {
+                let marker = purge_marker(marker, &self.purger)?;
+                (Unfiltered::Marker(marker), self.scanner.marker(marker))
+            }
+        };
+        self.note(scanned);
+        Some(found)
     }
 
     fn end(mut self, measure: Option<Measure>, started: Instant) -> Chunk {

@@ -12,48 +12,6 @@ pub struct Property {
     pub value: PropertyValue,
 }
 
-/// What a table or view may have after `WITH`. Another name is a syntax error (`Unknown property
-/// 'x'`) that Cassandra raises when it executes the statement, after it has looked for the
-/// keyspace; the same holds for the two lists below. (`TableParams.Option`, and `id` of
-/// `TableAttributes`.)
-pub const TABLE_PROPERTIES: &[&str] = &[
-    "additional_write_policy",
-    "allow_auto_snapshot",
-    "auto_repair",
-    "bloom_filter_fp_chance",
-    "caching",
-    "cdc",
-    "comment",
-    "compaction",
-    "compression",
-    "crc_check_chance",
-    "default_time_to_live",
-    "extensions",
-    "gc_grace_seconds",
-    "id",
-    "incremental_backups",
-    "max_index_interval",
-    "memtable",
-    "memtable_flush_period_in_ms",
-    "min_index_interval",
-    "read_repair",
-    "speculative_retry",
-];
-
-/// What a keyspace may have after `WITH` (`KeyspaceParams.Option`).
-pub const KEYSPACE_PROPERTIES: &[&str] = &["durable_writes", "replication"];
-
-/// What an index may have after `WITH` (`IndexAttributes`).
-pub const INDEX_PROPERTIES: &[&str] = &["options"];
-
-impl Property {
-    /// The first of the properties that is none of the known ones.
-    pub fn unknown<'a>(properties: &'a [Self], known: &[&str]) -> Option<&'a str> {
-        let names = properties.iter().map(|property| property.name.as_str());
-        names.into_iter().find(|name| !known.contains(name))
-    }
-}
-
 /// The value of a property: literals lose their class here, as in Cassandra.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PropertyValue {

@@ -1,6 +1,8 @@
 //! Values as written: literals, markers, collections, function calls, arithmetic; and the types
 //! that casts name.
 
+use types::CqlType;
+
 use super::QualifiedName;
 
 /// The lexical class of a literal. Which CQL type it becomes is decided by the column it meets.
@@ -127,6 +129,32 @@ impl NativeType {
             Self::Uuid => "uuid",
             Self::Varchar => "varchar",
             Self::Varint => "varint",
+        }
+    }
+
+    /// The type that it names.
+    pub fn cql_type(self) -> CqlType {
+        match self {
+            Self::Ascii => CqlType::Ascii,
+            Self::Bigint => CqlType::BigInt,
+            Self::Blob => CqlType::Blob,
+            Self::Boolean => CqlType::Boolean,
+            Self::Counter => CqlType::Counter,
+            Self::Date => CqlType::Date,
+            Self::Decimal => CqlType::Decimal,
+            Self::Double => CqlType::Double,
+            Self::Duration => CqlType::Duration,
+            Self::Float => CqlType::Float,
+            Self::Inet => CqlType::Inet,
+            Self::Int => CqlType::Int,
+            Self::Smallint => CqlType::SmallInt,
+            Self::Text | Self::Varchar => CqlType::Text,
+            Self::Time => CqlType::Time,
+            Self::Timestamp => CqlType::Timestamp,
+            Self::Timeuuid => CqlType::TimeUuid,
+            Self::Tinyint => CqlType::TinyInt,
+            Self::Uuid => CqlType::Uuid,
+            Self::Varint => CqlType::VarInt,
         }
     }
 }

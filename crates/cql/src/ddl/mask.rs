@@ -10,8 +10,9 @@ use crate::ast::{self, QualifiedName};
 use crate::context::{Bind, Limits};
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
-use crate::term::assign::Assignment;
-use crate::term::function::{self, Argument, Function, TermArgument};
+use crate::term::assign::call::TermArgument;
+use crate::term::assignment::Assignment;
+use crate::term::function::{self, Argument, Function};
 use crate::term::{Term, text};
 use crate::value::{Bound, Value, Values};
 

@@ -1,4 +1,4 @@
-//! Changes of the schema, and the other statements that neither read nor write rows.
+//! Changes of the schema, and the checks of USE and TRUNCATE.
 //!
 //! A plan keeps types as they were written: they are resolved when the statement runs, against the
 //! schema of that moment, as Cassandra does. So `CREATE TABLE IF NOT EXISTS` of a table that exists
@@ -17,14 +17,10 @@ use schema::{
 };
 use types::CqlType;
 
-use crate::ast::{
-    self, NativeType, QualifiedName, RawType, Resource, RoleStatement, Statement, TableChange,
-    TypeChange,
-};
+use crate::ast::{self, NativeType, QualifiedName, RawType, Statement, TableChange, TypeChange};
 use crate::error::CqlError;
-use crate::permission::is_local_system;
-use crate::prepared::Plan;
 use crate::scope::Scope;
+use crate::system_keyspaces::is_local_system;
 use unserved::Unserved;
 
 /// A change of the schema.
@@ -92,37 +88,6 @@ impl From<SchemaError> for CqlError {
     }
 }
 
-/// Plans a statement other than SELECT, INSERT, UPDATE, DELETE, BATCH and DESCRIBE.
-pub fn plan(statement: &Statement, scope: &mut Scope<'_>) -> Result<Plan, CqlError> {
-    Ok(match statement {
-        Statement::Use(keyspace) => Plan::Use(keyspace.clone()),
-        Statement::Truncate(name) => Plan::Truncate(scope.table(name)?),
-        Statement::Role(role) => Plan::Role(Arc::new(complete(role, scope))),
-        other => {
-            let ddl = Ddl::prepare(other, scope)?;
-            scope.acts_on = Some(ddl.keyspace.clone());
-            Plan::Schema(Box::new(ddl))
-        }
-    })
-}
-
-/// The statement with the session's keyspace before the name of a table that has none; without
-/// either it fails once it runs (`AuthorizationStatement.maybeCorrectResource`).
-fn complete(statement: &RoleStatement, scope: &Scope<'_>) -> RoleStatement {
-    let mut statement = statement.clone();
-    let resource = match &mut statement {
-        RoleStatement::Grant(own) | RoleStatement::Revoke(own) => Some(&mut own.resource),
-        RoleStatement::ListPermissions(own) => own.resource.as_mut(),
-        _ => None,
-    };
-    if let Some(Resource::Table(name)) = resource
-        && let Ok(keyspace) = scope.keyspace_of(name)
-    {
-        name.keyspace = Some(keyspace.to_owned());
-    }
-    statement
-}
-
 /// Is there a keyspace to USE?
 pub fn check_use(keyspace: &str, schema: &Schema) -> Result<(), CqlError> {
     match schema.keyspace(keyspace) {
@@ -168,7 +133,8 @@ fn written(name: &QualifiedName) -> String {
 }
 
 impl Ddl {
-    fn prepare(statement: &Statement, scope: &Scope<'_>) -> Result<Self, CqlError> {
+    /// Plans a statement that changes the schema.
+    pub(crate) fn prepare(statement: &Statement, scope: &Scope<'_>) -> Result<Self, CqlError> {
         let of = |name: &QualifiedName| scope.keyspace_of(name).map(str::to_owned);
         let (keyspace, action) = match statement {
             Statement::CreateKeyspace(create) => {

@@ -105,7 +105,7 @@ impl<'a> Shape<'a> {
     fn resolve(&self, home: &str, keyspace: &Keyspace) -> Result<CqlType, CqlError> {
         let inner = |shape: &Self| shape.resolve(home, keyspace).map(Arc::new);
         Ok(match self {
-            Self::Native(native) => native_type(*native),
+            Self::Native(native) => native.cql_type(),
             Self::Custom(class) => custom_type(class)?,
             Self::List { element, frozen } => {
                 self.check_collection(None, element, *frozen)?;
@@ -168,7 +168,7 @@ impl fmt::Display for Shape<'_> {
         };
         f.write_str(open)?;
         match self {
-            Self::Native(native) => f.write_str(native_type(*native).cql_name().as_str())?,
+            Self::Native(native) => f.write_str(native.cql_type().cql_name().as_str())?,
             Self::Custom(class) => write!(f, "'{class}'")?,
             Self::List { element, .. } => write!(f, "list<{element}>")?,
             Self::Set { element, .. } => write!(f, "set<{element}>")?,
@@ -184,32 +184,6 @@ impl fmt::Display for Shape<'_> {
             Self::User { shown: None, name, .. } => f.write_str(&name.name)?,
         }
         f.write_str(close)
-    }
-}
-
-/// The type of a native name.
-fn native_type(native: NativeType) -> CqlType {
-    match native {
-        NativeType::Ascii => CqlType::Ascii,
-        NativeType::Bigint => CqlType::BigInt,
-        NativeType::Blob => CqlType::Blob,
-        NativeType::Boolean => CqlType::Boolean,
-        NativeType::Counter => CqlType::Counter,
-        NativeType::Date => CqlType::Date,
-        NativeType::Decimal => CqlType::Decimal,
-        NativeType::Double => CqlType::Double,
-        NativeType::Duration => CqlType::Duration,
-        NativeType::Float => CqlType::Float,
-        NativeType::Inet => CqlType::Inet,
-        NativeType::Int => CqlType::Int,
-        NativeType::Smallint => CqlType::SmallInt,
-        NativeType::Text | NativeType::Varchar => CqlType::Text,
-        NativeType::Time => CqlType::Time,
-        NativeType::Timestamp => CqlType::Timestamp,
-        NativeType::Timeuuid => CqlType::TimeUuid,
-        NativeType::Tinyint => CqlType::TinyInt,
-        NativeType::Uuid => CqlType::Uuid,
-        NativeType::Varint => CqlType::VarInt,
     }
 }
 

@@ -7,7 +7,7 @@ use types::CqlType;
 
 use super::{DescribeContext, column, existing};
 use crate::error::CqlError;
-use crate::prepared::ResultColumn;
+use crate::metadata::ResultColumn;
 
 /// What DESCRIBE CLUSTER tells.
 pub struct Cluster<'a> {
@@ -40,7 +40,9 @@ pub(super) fn describe(
         short(cluster.snitch, "org.apache.cassandra.locator."),
     ];
     let mut row: Vec<Vec<u8>> = texts.map(|text| text.as_bytes().to_vec()).into();
-    if let Some(keyspace) = context.keyspace.filter(|name| !crate::permission::is_system(name)) {
+    if let Some(keyspace) =
+        context.keyspace.filter(|name| !crate::system_keyspaces::is_system(name))
+    {
         let keyspace = existing(context.schema, keyspace)?;
         let text = || Arc::new(CqlType::Text);
         let replicas = Arc::new(CqlType::List { element: text(), frozen: false });

@@ -14,7 +14,7 @@ use types::CqlType;
 
 use crate::ast::{self, DescribeTarget, QualifiedName};
 use crate::error::CqlError;
-use crate::prepared::ResultColumn;
+use crate::metadata::ResultColumn;
 pub use cluster::Cluster;
 use element::{Element, by_name};
 
@@ -110,8 +110,8 @@ impl Describe {
             DescribeTarget::Cluster => Ok(Vec::new()),
             DescribeTarget::Keyspaces => Ok(keyspaces(schema).map(Element::Keyspace).collect()),
             DescribeTarget::Schema { full } => {
-                let shown =
-                    keyspaces(schema).filter(|ks| *full || !crate::permission::is_system(&ks.name));
+                let shown = keyspaces(schema)
+                    .filter(|ks| *full || !crate::system_keyspaces::is_system(&ks.name));
                 Ok(shown.flat_map(element::all_of).collect())
             }
             DescribeTarget::Keyspace { name, only } => {

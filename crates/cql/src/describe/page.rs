@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{DescribeContext, Described};
 use crate::error::CqlError;
-use crate::prepared::ResultColumn;
+use crate::metadata::ResultColumn;
 
 const VERSION: u16 = 1;
 

@@ -6,7 +6,7 @@ use types::CqlType;
 
 use super::{Guard, Passed};
 use crate::error::CqlError;
-use crate::permission::is_system;
+use crate::system_keyspaces::is_system;
 
 /// Why a time-window table whose rows do not expire is not liked.
 const ZERO_TTL: &str = "It is suspicious to use default_time_to_live set to 0 with such compaction strategy. Please keep in mind that data will not start to automatically expire after they are older than a respective compaction window unit of a certain size. Please set TTL for your INSERT or UPDATE statements if you expect data to be expired as table settings will not do it. ";

@@ -16,11 +16,11 @@ use types::CqlType;
 
 use crate::context::Bind;
 use crate::error::CqlError;
+use crate::metadata::ResultColumn;
 use crate::modify::batch::Part;
 use crate::modify::condition::{BoundCondition, Conditions};
 use crate::modify::write::{Before, CellContext};
 use crate::modify::{BoundModify, Modify, PartitionBuilders};
-use crate::prepared::ResultColumn;
 use crate::select::{ResultRow, put_columns};
 
 /// What must hold of a row.

@@ -3,7 +3,7 @@
 use super::{Fault, K, Parser, Res};
 use crate::ast::{Literal, LiteralKind, Ordering, QualifiedName, Select, Selectors, Term};
 use crate::lexer::Kind;
-use crate::permission::is_system;
+use crate::system_keyspaces::is_system;
 
 /// `JSON`, `DISTINCT` and what is selected.
 type Clause = (bool, bool, Selectors);

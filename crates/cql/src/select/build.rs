@@ -5,17 +5,19 @@ use types::CqlType;
 
 use crate::ast::{CellMeta, NativeType, Term as Raw};
 use crate::error::CqlError;
-use crate::prepared::ResultColumn;
+use crate::metadata::ResultColumn;
 use crate::scope::{ColumnSpec, Scope};
-use crate::select::aggregation::{Aggregated, GroupBy};
-use crate::select::expr::{Expr, Part, Place};
+use crate::select::aggregates::Aggregated;
+use crate::select::expr::{Expr, Part};
+use crate::select::group::GroupBy;
 use crate::select::restrictions::Restrictions;
+use crate::select::row::Place;
 use crate::select::selection::{
     Member, Selected, Testable, element_type, field_of, meta_name, meta_type, native,
 };
 use crate::term::function::{self, Argument, Function};
 use crate::term::text::{text, tuple_text};
-use crate::term::{Term, part, raw_type};
+use crate::term::{Term, part};
 
 /// What is computed, under which name and of which type.
 pub(super) struct Node {
@@ -196,7 +198,7 @@ impl Build<'_, '_> {
 
     fn cast_node(&mut self, inner: &Selected<'_>, target: NativeType) -> Result<Node, CqlError> {
         let node = self.node(inner, None)?;
-        if node.ty == raw_type::native_type(target) && !node.reversed {
+        if node.ty == target.cql_type() && !node.reversed {
             return Ok(node);
         }
         let name = native(&format!("cast_as_{}", target.name()));

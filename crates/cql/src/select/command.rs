@@ -112,7 +112,7 @@ fn equals(column: &Column, value: &[u8]) -> String {
 
 /// The values of a partition key's columns.
 pub fn key_values<'k>(table: &Table, key: &'k [u8]) -> Vec<&'k [u8]> {
-    let component = |index| super::expr::key_component(table, key, index);
+    let component = |index| super::row::key_component(table, key, index);
     (0..table.partition_key.len()).filter_map(component).collect()
 }
 

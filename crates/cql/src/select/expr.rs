@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use rows::{CellKind, CellRef, RowRef};
-use schema::{Column, ColumnKind, Table};
+use rows::CellRef;
+use schema::Table;
 use types::CqlType;
 use types::value::{
     Components, Elements, Entries, pack_components, pack_list, pack_map, pack_vector,
@@ -13,26 +13,12 @@ use crate::ast::CellMeta;
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::select::aggregation::Aggregation;
-use crate::select::project::ResultRow;
+use crate::select::cell::{put, put_bytes, put_i32};
+use crate::select::row::{
+    Computed, Place, ResultRow, cells_of, column_value, field_index, live_cells,
+};
 use crate::term::function::Function;
 use crate::term::sort_entries;
-
-/// Where a column lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub kind: ColumnKind,
-    pub index: u16,
-}
-
-impl Place {
-    pub(super) fn of(column: &Column) -> Self {
-        Self { kind: column.kind, index: column.index }
-    }
-
-    pub(super) fn column<'t>(&self, table: &'t Table) -> Option<&'t Column> {
-        table.columns_of(self.kind).get(usize::from(self.index))
-    }
-}
 
 /// A part of a value.
 #[derive(Clone, Debug)]
@@ -71,9 +57,6 @@ pub(super) enum Expr {
     /// A map with keys of a type.
     Map { key: CqlType, keys: Vec<Expr>, values: Vec<Expr> },
 }
-
-/// A value or null.
-type Computed<'v> = Option<Cow<'v, [u8]>>;
 
 /// What expressions are computed in.
 #[derive(Clone, Copy)]
@@ -116,7 +99,7 @@ impl<'v> Env<'v> {
             Expr::Elements { exprs, sorted_by: None } => {
                 let mut list = Vec::new();
                 put_i32(&mut list, exprs.len());
-                self.values(exprs)?.iter().for_each(|item| put_item(&mut list, item.as_deref()));
+                self.values(exprs)?.iter().for_each(|item| put(&mut list, item.as_deref()));
                 Some(Cow::Owned(list))
             }
             Expr::Elements { exprs, sorted_by: Some(ty) } => {
@@ -136,7 +119,7 @@ impl<'v> Env<'v> {
                 put_i32(&mut map, entries.len());
                 for (key, value) in entries {
                     put_bytes(&mut map, &key);
-                    put_item(&mut map, value.as_deref());
+                    put(&mut map, value.as_deref());
                 }
                 Some(Cow::Owned(map))
             }
@@ -283,40 +266,6 @@ impl<'v> Env<'v> {
     }
 }
 
-/// The cells among which those of a column are.
-fn cells_of<'v>(row: &'v ResultRow<'_>, place: Place) -> Option<RowRef<'v>> {
-    if place.kind == ColumnKind::Static { row.statics } else { row.row }
-}
-
-/// The value of a column in a row.
-pub(super) fn column_value<'v>(
-    table: &Table,
-    row: &'v ResultRow<'_>,
-    place: Place,
-) -> Computed<'v> {
-    let index = usize::from(place.index);
-    match place.kind {
-        ColumnKind::PartitionKey => key_component(table, row.key, index).map(Cow::Borrowed),
-        ColumnKind::Clustering => row.clustering.get(index).flatten().map(Cow::Borrowed),
-        ColumnKind::Regular | ColumnKind::Static => {
-            let column = place.column(table)?;
-            let cells = cells_of(row, place)?;
-            if column.is_complex() {
-                let mut out = Vec::new();
-                let live = live_cells(cells, place.index, row.now_seconds);
-                return put_complex(&column.ty, live, &mut out).then_some(Cow::Owned(out));
-            }
-            let cell = cells.cell(place.index).filter(|c| c.is_live(row.now_seconds))?;
-            Some(match column.ty {
-                CqlType::Counter => {
-                    Cow::Owned(rows::counter::total(cell.value).to_be_bytes().to_vec())
-                }
-                _ => Cow::Borrowed(cell.value),
-            })
-        }
-    }
-}
-
 /// The entries of a set (with empty values) or of a map. What does not read as one has none: it was
 /// checked when it was written.
 fn entries(value: &[u8], is_map: bool) -> Vec<(&[u8], &[u8])> {
@@ -339,112 +288,6 @@ fn find<'c>(
     let entries = entries(value, is_map);
     let index = entries.iter().position(|(at, _)| key_type.compare(at, key).is_eq())?;
     entries.get(index).map(|(_, value)| (index, *value))
-}
-
-/// The live cells of a complex column.
-pub(super) fn live_cells(
-    row: RowRef<'_>,
-    column: u16,
-    now: i64,
-) -> impl Iterator<Item = CellRef<'_>> {
-    row.cells()
-        .skip_while(move |cell| cell.column < column)
-        .take_while(move |cell| cell.column == column)
-        .filter(move |cell| cell.kind != CellKind::ComplexDeletion && cell.is_live(now))
-}
-
-/// Which field the cell of a user type holds.
-fn field_index(cell: &CellRef<'_>) -> Option<usize> {
-    let path = <[u8; 2]>::try_from(cell.path?).ok()?;
-    usize::try_from(i16::from_be_bytes(path)).ok()
-}
-
-fn put_i32(out: &mut Vec<u8>, value: usize) {
-    let value = i32::try_from(value).unwrap_or(i32::MAX);
-    out.extend_from_slice(&value.to_be_bytes());
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_i32(out, bytes.len());
-    out.extend_from_slice(bytes);
-}
-
-/// Appends an element of a list or a value of a map; what was computed may be null there, what is
-/// stored is not.
-fn put_item(out: &mut Vec<u8>, item: Option<&[u8]>) {
-    match item {
-        Some(item) => put_bytes(out, item),
-        None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-    }
-}
-
-/// Appends the value that live cells make together; nothing, and false, if there are none.
-pub(super) fn put_complex<'c>(
-    ty: &CqlType,
-    cells: impl Iterator<Item = CellRef<'c>>,
-    out: &mut Vec<u8>,
-) -> bool {
-    let start = out.len();
-    if let CqlType::Udt { definition, .. } = ty {
-        let mut next = 0;
-        for cell in cells {
-            let Some(index) = field_index(&cell) else { continue };
-            // Fields come in order; one that the type has not is of a newer schema.
-            if index < next || index >= definition.fields.len() {
-                continue;
-            }
-            for _ in next..index {
-                out.extend_from_slice(&(-1_i32).to_be_bytes());
-            }
-            put_bytes(out, cell.value);
-            next = index + 1;
-        }
-        if next == 0 {
-            return false;
-        }
-        for _ in next..definition.fields.len() {
-            out.extend_from_slice(&(-1_i32).to_be_bytes());
-        }
-        return true;
-    }
-    put_i32(out, 0);
-    let mut count = 0_usize;
-    for cell in cells {
-        count += 1;
-        if !matches!(ty, CqlType::List { .. }) {
-            put_bytes(out, cell.path.unwrap_or_default());
-        }
-        if !matches!(ty, CqlType::Set { .. }) {
-            put_bytes(out, cell.value);
-        }
-    }
-    if count == 0 {
-        out.truncate(start);
-        return false;
-    }
-    let bytes = i32::try_from(count).unwrap_or(i32::MAX).to_be_bytes();
-    if let Some(slot) = out.get_mut(start..).and_then(|rest| rest.first_chunk_mut::<4>()) {
-        *slot = bytes;
-    }
-    true
-}
-
-/// A component of a partition key; for a key of one column the key itself.
-pub(super) fn key_component<'k>(table: &Table, key: &'k [u8], index: usize) -> Option<&'k [u8]> {
-    if table.partition_key.len() == 1 {
-        return Some(key);
-    }
-    let mut rest = key;
-    for at in 0.. {
-        let (length, after) = rest.split_first_chunk::<2>()?;
-        let length = usize::from(u16::from_be_bytes(*length));
-        let (value, after) = after.split_at_checked(length)?;
-        if at == index {
-            return Some(value);
-        }
-        rest = after.get(1..)?;
-    }
-    None
 }
 
 /// Times of the cells of a value: of one, or of each of its cells.
@@ -491,10 +334,7 @@ impl Times {
                 let mut out = Vec::new();
                 put_i32(&mut out, times.len());
                 for time in times {
-                    match time {
-                        Some(time) => put_bytes(&mut out, &one(time)),
-                        None => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-                    }
+                    put(&mut out, time.map(one).as_deref());
                 }
                 Some(out)
             }

@@ -9,11 +9,10 @@ use types::{CqlType, maybe_quote};
 
 use crate::context::Bind;
 use crate::error::CqlError;
-use crate::select::expr::{Place, column_value, live_cells};
 use crate::select::indexed;
 use crate::select::operand::Choices;
-use crate::select::project::ResultRow;
 use crate::select::restriction::{Ask, Containing, Restriction, Set, SliceEnd};
+use crate::select::row::{Place, ResultRow, column_value, live_cells};
 use crate::term::{Term, java_equal};
 use crate::value::Bound;
 

@@ -6,11 +6,14 @@
 //! whose static row has live data gives one row of its own where [`Select::wants_static_only_row`]
 //! says so. Aggregations take the rows in instead and give one at the end.
 
+mod aggregates;
 mod aggregation;
 mod build;
+mod cell;
 mod command;
 mod expr;
 mod filter;
+mod group;
 pub(crate) mod indexed;
 mod keys;
 mod limits;
@@ -21,6 +24,7 @@ mod project;
 mod relation;
 mod restriction;
 mod restrictions;
+mod row;
 mod selection;
 mod slices;
 
@@ -33,29 +37,32 @@ use crate::ast;
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::guard::Guard;
-use crate::permission::{is_local_system, is_system};
-use crate::prepared::ResultColumn;
+use crate::metadata::ResultColumn;
 use crate::scope::Scope;
+use crate::system_keyspaces::{is_local_system, is_system};
 use crate::term::Term;
 use crate::value::Bound;
-use aggregation::{Aggregates, GroupBy};
+use aggregates::Aggregates;
 use build::Build;
-use expr::{Env, Expr, Place};
+use expr::{Env, Expr};
+use group::GroupBy;
 use limits::Limits;
 use order::Order;
 use project::JsonMembers;
 use restrictions::Restrictions;
+use row::Place;
 use selection::Selected;
 
-pub use aggregation::{Aggregation, Group};
+pub use aggregation::Aggregation;
 pub use command::key_values;
 pub use filter::{BoundFilter, Comparison, Test};
+pub use group::Group;
 pub use keys::{PartitionKey, RangeBound, Target};
 pub use limits::NO_LIMIT;
 pub use order::PostOrder;
 pub use paging::{PageRequest, Position, Read};
 pub(crate) use project::put_columns;
-pub use project::{ResultRow, row_is_live};
+pub use row::{ResultRow, row_is_live};
 pub use slices::{MAX_COMBINATIONS, RowFilter};
 
 /// A prepared SELECT.
@@ -388,7 +395,7 @@ impl Select {
         row: &ResultRow<'_>,
         bind: &Bind<'_>,
     ) -> Result<(), CqlError> {
-        aggregation.add(&self.aggregates, &self.outputs, &self.env(read, Some(row), bind))
+        self.aggregates.add(aggregation, &self.outputs, &self.env(read, Some(row), bind))
     }
 
     /// May parts of the rows be aggregated by several and then merged, in whatever order? Else the
@@ -430,7 +437,7 @@ impl Select {
             return project::project_json(&env, &self.outputs, members, out);
         }
         for expr in &self.outputs {
-            project::put(out, env.value(expr)?.as_deref());
+            cell::put(out, env.value(expr)?.as_deref());
         }
         Ok(())
     }
@@ -449,7 +456,7 @@ impl Select {
     ) -> Result<Group, CqlError> {
         let env = self.env(read, Some(row), bind);
         let mut aggregation = self.begin();
-        aggregation.add(&self.aggregates, &self.outputs, &env)?;
+        self.aggregates.add(&mut aggregation, &self.outputs, &env)?;
         match &self.group_by {
             Some(by) => by.open(aggregation, row.clustering, row.row.is_some(), &env),
             None => Err(CqlError::invalid("There are no groups")),
@@ -469,7 +476,7 @@ impl Select {
         if !by.contains(group, &self.table, row.clustering, &env)? {
             return Ok(false);
         }
-        group.aggregation.add(&self.aggregates, &self.outputs, &env)?;
+        self.aggregates.add(&mut group.aggregation, &self.outputs, &env)?;
         group.set_last(row.clustering);
         Ok(true)
     }

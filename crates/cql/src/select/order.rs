@@ -8,8 +8,8 @@ use schema::{ColumnKind, Table};
 use crate::ast;
 use crate::error::CqlError;
 use crate::scope::Scope;
-use crate::select::expr::Place;
 use crate::select::restrictions::Restrictions;
+use crate::select::row::Place;
 
 /// The order of rows of several partitions, by their clusterings. Rows that compare equal stay as
 /// they come.

@@ -9,46 +9,13 @@ use types::CqlType;
 
 use crate::context::Bind;
 use crate::error::CqlError;
-use crate::select::expr::{Env, Expr, Place, key_component, put_complex};
+use crate::select::cell::{NULL, put};
+use crate::select::expr::{Env, Expr};
 use crate::select::paging::Read;
+use crate::select::row::{Place, ResultRow, key_component, put_complex};
 
-/// A row as it was read: merged, for projection.
-#[derive(Clone, Copy, Debug)]
-pub struct ResultRow<'a> {
-    /// The serialized partition key.
-    pub key: &'a [u8],
-    /// The clustering; empty for a partition that has static values and no rows.
-    pub clustering: ClusteringRef<'a>,
-    /// The static row of the partition.
-    pub statics: Option<RowRef<'a>>,
-    /// The row; none for a partition that has static values and no rows.
-    pub row: Option<RowRef<'a>>,
-    /// "Now" of the request, in seconds since the epoch: cells that expired by then are null.
-    pub now_seconds: i64,
-}
-
-/// Is there a row, as far as clients are concerned: was it inserted, or has it a live cell? In a
-/// view (`strict`) the insertion alone counts. Cells of columns that are not selected count too.
-pub fn row_is_live(row: RowRef<'_>, now_seconds: i64, strict: bool) -> bool {
-    row.has_live_data(now_seconds, strict)
-}
-
-const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 /// Bytes that a result begins with room for, at most.
 const FIRST_ROW_BYTES_MAX: usize = 4 << 10;
-
-/// Appends a cell.
-pub(super) fn put(out: &mut Vec<u8>, value: Option<&[u8]>) {
-    match value {
-        Some(value) => {
-            // Values are bounded by mutations and frames far below 2 GiB.
-            let length = i32::try_from(value.len()).unwrap_or(i32::MAX);
-            out.extend_from_slice(&length.to_be_bytes());
-            out.extend_from_slice(value);
-        }
-        None => out.extend_from_slice(&NULL),
-    }
-}
 
 /// Walks the cells of a row from column to column. Going back starts over, which for columns in the
 /// table's order never happens.

@@ -14,8 +14,9 @@ use crate::ast::{
 };
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
-use crate::select::expr::Place;
-use crate::term::assign::{self, Assignment};
+use crate::select::row::Place;
+use crate::term::assign::{self, call};
+use crate::term::assignment::Assignment;
 use crate::term::function::{self, Argument, Function};
 use crate::term::text::{text, tuple_text, type_text};
 use crate::term::{part, raw_type};
@@ -166,7 +167,7 @@ impl<'r> Selected<'r> {
             Self::Column(_, _, ty) | Self::Hint(_, ty, _) => Some(ty.clone()),
             // Constants fit several types, so none is theirs.
             Self::Term(_) | Self::Braces(_) => None,
-            Self::Cast(_, target) => Some(raw_type::native_type(*target)),
+            Self::Cast(_, target) => Some(target.cql_type()),
             Self::Meta(kind, _, _, _, inner) => {
                 let multi = inner.exact_type().is_some_and(|ty| ty.is_multicell());
                 Some(meta_type(*kind, multi))
@@ -429,7 +430,7 @@ impl Argument for Testable<'_, '_, '_> {
 
     fn known_type(&self) -> Option<CqlType> {
         match self.selected {
-            Selected::Term(raw) => function::known_type(raw, self.keyspace, self.scope),
+            Selected::Term(raw) => call::known_type(raw, self.keyspace, self.scope),
             Selected::Tuple(items) if items.len() > 1 => {
                 let types = items.iter().map(|item| self.on(item).known_type());
                 Some(CqlType::Tuple(types.collect::<Option<Vec<_>>>()?.into()))

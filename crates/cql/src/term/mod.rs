@@ -2,8 +2,10 @@
 //! [`Term`], which gives a serialized value once markers are bound.
 
 pub mod assign;
+pub mod assignment;
 mod canonical;
 pub mod function;
+mod literal;
 pub mod part;
 mod prepare;
 pub mod raw_type;

@@ -1,12 +1,10 @@
-//! What receives the parts of a value: elements, keys, fields; and the checks of literals against
-//! them.
+//! What receives the parts of a value: elements, keys, components, fields.
 
 use types::{CqlType, UserType};
 
 use crate::ast::Term as Raw;
 use crate::error::CqlError;
-use crate::scope::{ColumnSpec, Scope};
-use crate::term::assign;
+use crate::scope::ColumnSpec;
 
 /// An element of a list, set or vector, or a value of a map.
 pub fn value(receiver: &ColumnSpec, ty: &CqlType) -> ColumnSpec {
@@ -29,7 +27,7 @@ pub fn field(receiver: &ColumnSpec, name: &str, ty: &CqlType) -> ColumnSpec {
 }
 
 /// A component of a tuple.
-fn component(receiver: &ColumnSpec, index: usize, ty: &CqlType) -> ColumnSpec {
+pub fn component(receiver: &ColumnSpec, index: usize, ty: &CqlType) -> ColumnSpec {
     receiver.derive(format!("{}[{index}]", receiver.name), ty.clone())
 }
 
@@ -50,67 +48,10 @@ pub fn unexpected_array(ty: &CqlType) -> CqlError {
     CqlError::invalid(format!("Unexpected receiver type '{ty}'; only list and vector are expected"))
 }
 
-/// Checks the components of a tuple literal (`Tuples.validateTupleAssignableTo`).
-pub fn check_tuple(
-    items: &[Raw],
-    keyspace: &str,
-    receiver: &ColumnSpec,
-    scope: &Scope<'_>,
-) -> Result<(), CqlError> {
-    let (name, ty) = (&receiver.name, &receiver.ty);
-    let Some(types) = tuple_types(ty) else {
-        return Err(CqlError::invalid(format!(
-            "Invalid tuple type literal for {name} of type {ty}"
-        )));
-    };
-    for (index, item) in items.iter().enumerate() {
-        let Some(component_type) = types.get(index) else {
-            return Err(CqlError::invalid(format!(
-                "Invalid tuple literal for {name}: too many elements. Type {ty} expects {} but got {}",
-                types.len(),
-                items.len()
-            )));
-        };
-        let spec = component(receiver, index, component_type);
-        if !assign::test(item, keyspace, &spec, scope)?.is_assignable() {
-            return Err(CqlError::invalid(format!(
-                "Invalid tuple literal for {name}: component {index} is not of type {component_type}"
-            )));
-        }
-    }
-    Ok(())
-}
-
 /// The receivers of a tuple's components.
 pub fn components(receiver: &ColumnSpec) -> Vec<ColumnSpec> {
     let types = tuple_types(&receiver.ty).unwrap_or_default();
     types.into_iter().enumerate().map(|(index, ty)| component(receiver, index, ty)).collect()
-}
-
-/// Checks the fields of a literal of a user type (`UserTypes.Literal.validateAssignableTo`).
-pub fn check_udt(
-    fields: &[(String, Raw)],
-    keyspace: &str,
-    receiver: &ColumnSpec,
-    scope: &Scope<'_>,
-) -> Result<(), CqlError> {
-    let name = &receiver.name;
-    let CqlType::Udt { definition, .. } = &receiver.ty else {
-        return Err(CqlError::invalid(format!(
-            "Invalid user type literal for {name} of type {}",
-            receiver.ty
-        )));
-    };
-    for (field_name, ty) in &definition.fields {
-        let Some(raw) = field_of(fields, field_name) else { continue };
-        let spec = field(receiver, field_name, ty);
-        if !assign::test(raw, keyspace, &spec, scope)?.is_assignable() {
-            return Err(CqlError::invalid(format!(
-                "Invalid user type literal for {name}: field {field_name} is not of type {ty}"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// The value given for a field; the last one counts.

@@ -6,7 +6,8 @@ use types::hex::from_hex;
 use crate::ast::{Literal, LiteralKind, Term as Raw};
 use crate::error::CqlError;
 use crate::scope::{ColumnSpec, Scope};
-use crate::term::{Call, Marker, Term, Udt, assign, function, part, raw_type, text};
+use crate::term::assign::{self, call};
+use crate::term::{Call, Marker, Term, Udt, literal, part, raw_type, text};
 
 impl Term {
     /// Checks a term against what receives it, and notes its markers. `keyspace` is that of the
@@ -30,7 +31,7 @@ impl Term {
             Raw::Udt(fields) => prepare_udt(fields, keyspace, receiver, scope),
             Raw::Tuple(items) => prepare_tuple(items, keyspace, receiver, scope),
             Raw::Function(..) | Raw::Cast(..) | Raw::Binary(..) | Raw::Negate(_) => {
-                let (function, arguments) = function::resolve_call(raw, keyspace, receiver, scope)?;
+                let (function, arguments) = call::resolve(raw, keyspace, receiver, scope)?;
                 let mut terms = Vec::with_capacity(arguments.len());
                 for (index, argument) in arguments.into_iter().enumerate() {
                     let spec = function.argument_spec(&receiver.keyspace, &receiver.table, index);
@@ -105,7 +106,7 @@ fn prepare_literal(literal: &Literal, receiver: &ColumnSpec) -> Result<Term, Cql
         LiteralKind::Hex => "HEX",
         LiteralKind::Duration => "DURATION",
     };
-    if !assign::test_literal(literal, ty).is_assignable() {
+    if !literal::test(literal, ty).is_assignable() {
         return Err(CqlError::invalid(format!(
             "Invalid {kind} constant ({}) for \"{}\" of type {ty}",
             literal.text, receiver.name
@@ -281,7 +282,7 @@ fn prepare_tuple(
     {
         return Term::prepare(single, keyspace, receiver, scope);
     }
-    part::check_tuple(items, keyspace, receiver, scope)?;
+    assign::check_tuple(items, keyspace, receiver, scope)?;
     let mut terms = Vec::with_capacity(items.len());
     for (item, spec) in items.iter().zip(part::components(receiver)) {
         terms.push(Term::prepare(item, keyspace, &spec, scope)?);
@@ -296,7 +297,7 @@ fn prepare_udt(
     receiver: &ColumnSpec,
     scope: &mut Scope<'_>,
 ) -> Result<Term, CqlError> {
-    part::check_udt(fields, keyspace, receiver, scope)?;
+    assign::check_udt(fields, keyspace, receiver, scope)?;
     let CqlType::Udt { definition, .. } = &receiver.ty else { return Ok(Term::Null) };
     let mut terms = Vec::with_capacity(definition.fields.len());
     for (name, ty) in &definition.fields {

@@ -4,36 +4,10 @@ use std::sync::Arc;
 
 use types::CqlType;
 
-use crate::ast::{NativeType, RawType};
+use crate::ast::RawType;
 use crate::error::CqlError;
 use crate::scope::Scope;
 use crate::term::text::type_text;
-
-/// The type of a native name.
-pub fn native_type(native: NativeType) -> CqlType {
-    match native {
-        NativeType::Ascii => CqlType::Ascii,
-        NativeType::Bigint => CqlType::BigInt,
-        NativeType::Blob => CqlType::Blob,
-        NativeType::Boolean => CqlType::Boolean,
-        NativeType::Counter => CqlType::Counter,
-        NativeType::Date => CqlType::Date,
-        NativeType::Decimal => CqlType::Decimal,
-        NativeType::Double => CqlType::Double,
-        NativeType::Duration => CqlType::Duration,
-        NativeType::Float => CqlType::Float,
-        NativeType::Inet => CqlType::Inet,
-        NativeType::Int => CqlType::Int,
-        NativeType::Smallint => CqlType::SmallInt,
-        NativeType::Text | NativeType::Varchar => CqlType::Text,
-        NativeType::Time => CqlType::Time,
-        NativeType::Timestamp => CqlType::Timestamp,
-        NativeType::Timeuuid => CqlType::TimeUuid,
-        NativeType::Tinyint => CqlType::TinyInt,
-        NativeType::Uuid => CqlType::Uuid,
-        NativeType::Varint => CqlType::VarInt,
-    }
-}
 
 /// The type that a hint names. `keyspace` is that of the statement; user types are looked up there
 /// unless they name it.
@@ -63,7 +37,7 @@ fn resolve_at(
         Ok(resolved)
     };
     Ok(match ty {
-        RawType::Native(native) => native_type(*native),
+        RawType::Native(native) => native.cql_type(),
         RawType::List(element) => CqlType::List { element: held(element)?, frozen: false },
         RawType::Set(element) => CqlType::Set { element: held(element)?, frozen: false },
         RawType::Map(key, value) => {

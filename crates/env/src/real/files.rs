@@ -2,166 +2,22 @@
 
 use std::future::Future;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt as _;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use io_uring::{opcode, squeue, types};
-
-use super::Driver;
-use super::helper::Pool;
+use super::driver::Driver;
+use super::file::RealFile;
 use super::sys;
 use crate::buf::Bytes;
 use crate::class::Class;
 use crate::env::{Env, Make};
+use crate::file_op::FileOp;
 use crate::io_history::Ended;
 use crate::io_kind::IoKind;
-use crate::io_queue::{SYNC_COST, cost};
-use crate::recorder::{Begun, RecordedOp, Recorder};
-
-/// An open file; closed on a helper thread, for the last close of a removed file frees its blocks.
-pub(crate) struct RealFile {
-    file: Option<std::fs::File>,
-    /// The recorder that covers it, and its number there.
-    pub recorded: Option<(Recorder, u64)>,
-    closer: Arc<Pool>,
-}
-
-impl RealFile {
-    pub fn new(
-        file: std::fs::File,
-        recorded: Option<(Recorder, u64)>,
-        closer: Arc<Pool>,
-    ) -> Rc<Self> {
-        Rc::new(Self { file: Some(file), recorded, closer })
-    }
-
-    /// Logs the begin of an operation, if a recorder covers the file.
-    pub fn record(&self, op: impl FnOnce(u64) -> RecordedOp) -> Record<'_> {
-        Record(self.recorded.as_ref().map(|(recorder, handle)| {
-            let begun = recorder.begin(op(*handle));
-            (recorder, begun)
-        }))
-    }
-
-    /// A second handle for a helper thread.
-    pub fn try_clone(&self) -> io::Result<std::fs::File> {
-        match &self.file {
-            Some(file) => file.try_clone(),
-            None => Err(io::Error::from_raw_os_error(libc::EBADF)),
-        }
-    }
-}
-
-impl AsRawFd for RealFile {
-    fn as_raw_fd(&self) -> RawFd {
-        self.file.as_ref().map_or(-1, AsRawFd::as_raw_fd)
-    }
-}
-
-impl Drop for RealFile {
-    fn drop(&mut self) {
-        let file = self.file.take();
-        self.closer.submit(move || drop(file));
-    }
-}
-
-/// An operation in the log of a recorder, if there is one.
-pub(crate) struct Record<'a>(pub Option<(&'a Recorder, Begun)>);
-
-impl Record<'_> {
-    pub fn end(self, ok: bool) {
-        if let Some((recorder, begun)) = self.0 {
-            recorder.end(begun, ok);
-        }
-    }
-}
-
-/// What to do with a file, and where.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum FileOp {
-    Read {
-        offset: u64,
-        len: usize,
-    },
-    /// At most `most` bytes of the buffer, from its byte `from` on.
-    Write {
-        offset: u64,
-        from: usize,
-        most: usize,
-    },
-    /// Waits for what of these bytes is on its way to the device, and sends the rest of them on it.
-    WriteBack {
-        offset: u64,
-        len: u64,
-    },
-    SyncData,
-    SyncAll,
-    Allocate {
-        offset: u64,
-        len: u64,
-    },
-}
-
-impl FileOp {
-    pub fn kind(self) -> IoKind {
-        match self {
-            Self::Read { .. } => IoKind::Read,
-            Self::Write { .. } => IoKind::Write,
-            Self::WriteBack { .. } => IoKind::WriteBack,
-            Self::SyncData | Self::SyncAll => IoKind::Sync,
-            Self::Allocate { .. } => IoKind::Allocate,
-        }
-    }
-
-    /// The part of a buffer of `len` bytes that a write takes.
-    pub fn written(from: usize, most: usize, len: usize) -> std::ops::Range<usize> {
-        let from = from.min(len);
-        from..from.saturating_add(most).min(len)
-    }
-
-    /// What it costs of the device, with a buffer of `len` bytes.
-    pub fn cost(self, len: usize) -> u64 {
-        match self {
-            Self::Read { len: want, .. } => cost(want),
-            Self::Write { from, most, .. } => cost(Self::written(from, most, len).len()),
-            Self::WriteBack { len, .. } => cost(usize::try_from(len).unwrap_or(usize::MAX)),
-            Self::SyncData | Self::SyncAll => SYNC_COST,
-            Self::Allocate { .. } => cost(0),
-        }
-    }
-
-    #[expect(unsafe_code, reason = "the io_uring seam")]
-    pub fn entry(self, fd: RawFd, start: *mut u8, len: usize) -> squeue::Entry {
-        let fd = types::Fd(fd);
-        // The kernel takes at most 2 GiB at once; the caller comes again for the rest.
-        let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).min(0x7fff_f000);
-        match self {
-            Self::Read { offset, len: want } => {
-                opcode::Read::new(fd, start, clamp(want.min(len))).offset(offset).build()
-            }
-            Self::Write { offset, from, most } => {
-                let part = Self::written(from, most, len);
-                // SAFETY: the part's start is within the buffer or one past its end.
-                let start = unsafe { start.add(part.start) };
-                opcode::Write::new(fd, start, clamp(part.len())).offset(offset).build()
-            }
-            Self::WriteBack { offset, len } => {
-                let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
-                let len = u32::try_from(len).unwrap_or(u32::MAX);
-                opcode::SyncFileRange::new(fd, len).offset(offset).flags(flags).build()
-            }
-            Self::SyncData => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build(),
-            Self::SyncAll => opcode::Fsync::new(fd).build(),
-            Self::Allocate { offset, len } => {
-                opcode::Fallocate::new(fd, len).offset(offset).build()
-            }
-        }
-    }
-}
+use crate::recorder::RecordedOp;
 
 /// Runs an operation, and logs it if a recorder covers the file.
 pub(crate) async fn run(
@@ -217,7 +73,7 @@ pub(crate) fn write_now(
     offset: u64,
     class: Class,
 ) -> io::Result<()> {
-    let Some(open) = &file.file else { return Err(io::Error::from_raw_os_error(libc::EBADF)) };
+    let open = file.opened()?;
     let record =
         file.record(|handle| RecordedOp::Write { handle, offset, bytes: Arc::from(bytes) });
     let counters = &env.0.counters;
@@ -249,7 +105,7 @@ pub(crate) fn read_now(
     offset: u64,
     class: Class,
 ) -> io::Result<usize> {
-    let Some(open) = &file.file else { return Err(io::Error::from_raw_os_error(libc::EBADF)) };
+    let open = file.opened()?;
     let read = sys::read_in_memory(open, to, offset)?;
     // what the device is asked for is counted by whoever asks it
     if read == to.len() {

@@ -4,13 +4,15 @@
 //! over at its turn's end with its other operations. A kernel before 5.18 has none, and an eventfd
 //! does it.
 
+pub(crate) mod driver;
+pub(crate) mod file;
 pub(crate) mod files;
 pub(crate) mod helper;
 pub(crate) mod ring;
 pub(crate) mod sockets;
 mod sys;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -26,6 +28,7 @@ use crate::mesh::{self, Mesh};
 use crate::recorder::Recorder;
 use crate::rng::Rng;
 use crate::stats::bump;
+use driver::{Driver, RandomPool};
 use helper::{Pool, Standing};
 use ring::Ring;
 
@@ -99,50 +102,6 @@ impl Default for RealOptions {
             recorder: None,
             refuse_messages: false,
         }
-    }
-}
-
-/// The outside of one shard.
-pub(crate) struct Driver {
-    pub ring: Ring,
-    pub base: std::time::Instant,
-    pub files: Arc<Pool>,
-    pub helpers: Arc<Pool>,
-    pub spare: Arc<Pool>,
-    pub recorder: Option<Recorder>,
-    pub random: RandomPool,
-    /// Until when (monotonic nanoseconds) files take nothing at once: a write of that kind was held
-    /// up.
-    pub held_up_until: Cell<u64>,
-}
-
-/// Randomness from the kernel, fetched in pieces: a system call for every 32 numbers.
-#[derive(Default)]
-pub(crate) struct RandomPool {
-    bytes: RefCell<Vec<u8>>,
-    left: Cell<usize>,
-}
-
-impl RandomPool {
-    pub fn next(&self) -> u64 {
-        let mut bytes = self.bytes.borrow_mut();
-        if self.left.get() < 8 {
-            bytes.resize(256, 0);
-            fill_random(bytes.as_mut_slice());
-            self.left.set(bytes.len());
-        }
-        let end = self.left.get();
-        self.left.set(end - 8);
-        let mut out = [0; 8];
-        // Taken once, and not left behind.
-        out.swap_with_slice(&mut bytes[end - 8..end]);
-        u64::from_le_bytes(out)
-    }
-}
-
-impl Driver {
-    pub fn now_ns(&self) -> u64 {
-        u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
@@ -380,19 +339,4 @@ impl Work for RealWork<'_> {
     }
 }
 
-/// Bytes of randomness from the kernel.
-#[expect(unsafe_code, reason = "getrandom has no safe wrapper in std")]
-pub(crate) fn fill_random(mut out: &mut [u8]) {
-    while !out.is_empty() {
-        // SAFETY: the buffer is live and of the length given.
-        let n = unsafe { libc::getrandom(out.as_mut_ptr().cast(), out.len(), 0) };
-        match usize::try_from(n) {
-            Ok(n) => out = out.get_mut(n..).unwrap_or_default(),
-            Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            // Going on without randomness would give secrets away.
-            Err(_) => panic!("cannot get random bytes from the kernel (getrandom)"),
-        }
-    }
-}
-
-pub(crate) use sys::{disk_space, forget_pages, read_what_is_asked};
+pub(crate) use sys::{disk_space, forget_pages};

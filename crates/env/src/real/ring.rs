@@ -10,9 +10,10 @@ use std::task::{Context, Poll, Waker};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use super::StartError;
-use super::files::{FileOp, RealFile};
+use super::file::{self, RealFile};
 use crate::buf::Bytes;
 use crate::class::Class;
+use crate::file_op::FileOp;
 use crate::io_history::Ended;
 use crate::io_kind::IoKind;
 use crate::io_queue::IoQueue;
@@ -240,7 +241,7 @@ impl Ring {
         });
         // The heap memory of a buffer does not move when its owner does.
         let bytes = started.buf.as_mut_slice();
-        let entry = op.entry(fd, bytes.as_mut_ptr(), bytes.len());
+        let entry = file::entry(op, fd, bytes.as_mut_ptr(), bytes.len());
         started.entry = Some(entry.user_data((TAG_OP << TAG_SHIFT) | key as u64));
         drop(ops);
         self.queue.borrow_mut().push(class, cost, key);

@@ -4,20 +4,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Inner;
-use super::node::NodeId;
-
-/// What fails of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileFault {
-    /// Reads, with EIO.
-    Read,
-    /// Writes, with EIO, after a part of the bytes.
-    Write,
-    /// Syncs, with EIO; what they covered is never written.
-    Sync,
-    /// Writes that need space, with ENOSPC.
-    Full,
-}
+use super::disk::FileFault;
+use super::machine::NodeId;
 
 /// A fault to arm, change (0 or `false` ends it) or do once. `one_in: n`: each time with
 /// probability 1/n.

@@ -6,10 +6,14 @@
 //! of a shard, the end of a disk operation, the arrival of bytes. What takes time takes a random
 //! time; what may happen in any order happens in a random order. The same seed gives the same run.
 
-pub(crate) mod disk;
+mod disk;
 mod fault;
+pub(crate) mod files;
+mod later;
+mod machine;
 pub(crate) mod net;
 mod node;
+pub(crate) mod port;
 pub(crate) mod watch;
 
 use std::any::Any;
@@ -23,15 +27,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
-pub use fault::{Fault, FileFault};
-pub use node::NodeId;
-pub(crate) use node::{Port, SimNode};
+pub use disk::FileFault;
+pub use fault::Fault;
+pub use machine::NodeId;
 pub use watch::{Change, Phase};
 
 use crate::env::Env;
 use crate::mesh::Mesh;
 use crate::rng::Rng;
 use crate::time::{Instant, nanos};
+use machine::SimNode;
 
 /// How a world is made.
 #[derive(Clone, Copy, Debug)]
@@ -264,7 +269,7 @@ fn step(world: &Rc<Inner>, until: u64) -> bool {
             guard(world, (addr, 0), || (event.action)(world));
         }
     } else if let Some((_, env)) = turn {
-        let addr = node::port(&env).map_or(NOBODY, |p| p.node.addr);
+        let addr = env.port().map_or(NOBODY, |p| p.node.addr);
         guard(world, (addr, env.shard()), || node::turn(world, &env));
     }
     true

@@ -9,9 +9,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::disk::later;
-use super::node::{NodeId, State, port};
-use super::{Inner, Port};
+use super::Inner;
+use super::later::later;
+use super::machine::{NodeId, State};
+use super::port::Port;
 use crate::env::Env;
 use crate::real::ring::Direction;
 use crate::time::nanos;
@@ -40,8 +41,8 @@ enum Segment {
 /// One end of a connection.
 #[derive(Default)]
 struct End {
-    node: Option<NodeId>,
-    life: u64,
+    /// The node that it is at, and which of its lives.
+    owner: Option<(NodeId, u64)>,
     inbox: VecDeque<u8>,
     /// The other end sends no more.
     finished: bool,
@@ -141,7 +142,7 @@ impl Net {
             for side in 0..2 {
                 let theirs = {
                     let end = conn.ends[side].borrow();
-                    end.node == Some(id) && end.life == life && !end.closed
+                    end.owner == Some((id, life)) && !end.closed
                 };
                 if !theirs {
                     continue;
@@ -191,7 +192,8 @@ fn pump_at(world: &Rc<Inner>, conn: &Rc<Conn>, side: usize, at: u64) {
 /// Delivers what is due from `side`, unless something is in the way.
 fn pump(world: &Rc<Inner>, conn: &Rc<Conn>, side: usize) {
     let now = world.now.get();
-    let (from, to) = (conn.ends[side].borrow().node, conn.ends[1 - side].borrow().node);
+    let node = |side: usize| conn.ends[side].borrow().owner.map(|(node, _)| node);
+    let (from, to) = (node(side), node(1 - side));
     let (Some(from), Some(to)) = (from, to) else { return };
     if world.net.is_blocked(world, from, to) || world.net.is_blocked(world, to, from) {
         world.fired("blocked");
@@ -306,7 +308,7 @@ impl SimSocket {
     }
 
     fn port(&self) -> io::Result<&Port> {
-        port(&self.env).ok_or_else(|| io::ErrorKind::Other.into())
+        self.env.port().ok_or_else(|| io::ErrorKind::Other.into())
     }
 
     fn end(&self) -> &RefCell<End> {
@@ -424,7 +426,7 @@ impl SimSocket {
     }
 
     pub fn from_parts(env: &Env, conn: u64, side: usize) -> io::Result<Self> {
-        let port = port(env).ok_or(io::ErrorKind::Other)?;
+        let port = env.port().ok_or(io::ErrorKind::Other)?;
         let conn = port.world.net.conns.borrow().get(&conn).cloned();
         let conn = conn.ok_or(io::ErrorKind::NotConnected)?;
         Ok(Self::new(env, conn, side))
@@ -433,7 +435,7 @@ impl SimSocket {
 
 impl Drop for SimSocket {
     fn drop(&mut self) {
-        if let Some(port) = port(&self.env)
+        if let Some(port) = self.env.port()
             && port.is_alive()
             && !self.given_away.get()
         {
@@ -453,7 +455,7 @@ pub(crate) struct SimListener {
 
 impl SimListener {
     pub fn bind(env: &Env, addr: SocketAddr, reuse: bool) -> io::Result<(Self, SocketAddr)> {
-        let port = port(env).ok_or(io::ErrorKind::Other)?;
+        let port = env.port().ok_or(io::ErrorKind::Other)?;
         let here = port.node.addr;
         if !addr.ip().is_unspecified() && !addr.ip().is_loopback() && addr.ip() != here {
             return Err(io::ErrorKind::AddrNotAvailable.into());
@@ -465,7 +467,7 @@ impl SimListener {
     }
 
     pub fn bind_unix(env: &Env, path: &Path) -> io::Result<Self> {
-        let port = port(env).ok_or(io::ErrorKind::Other)?;
+        let port = env.port().ok_or(io::ErrorKind::Other)?;
         Self::listen(env, port, Place::Unix(path.to_path_buf()), false)
     }
 
@@ -496,7 +498,7 @@ impl SimListener {
 
 impl Drop for SimListener {
     fn drop(&mut self) {
-        let Some(port) = port(&self.env) else { return };
+        let Some(port) = self.env.port() else { return };
         let backlog = {
             let mut state = self.state.borrow_mut();
             state.closed = true;
@@ -536,7 +538,7 @@ pub(crate) async fn connect(
     to: SocketAddr,
     from: Option<SocketAddr>,
 ) -> io::Result<SimSocket> {
-    let port = port(env).ok_or(io::ErrorKind::Other)?;
+    let port = env.port().ok_or(io::ErrorKind::Other)?;
     let known = |ip: IpAddr| port.world.nodes.borrow().iter().find(|n| n.addr == ip).map(|n| n.id);
     let target = match known(to.ip()) {
         Some(id) => Some(id),
@@ -553,7 +555,7 @@ pub(crate) async fn connect(
 
 /// Connects to a unix socket of the same node.
 pub(crate) async fn connect_unix(env: &Env, path: &Path) -> io::Result<SimSocket> {
-    let port = port(env).ok_or(io::ErrorKind::Other)?;
+    let port = env.port().ok_or(io::ErrorKind::Other)?;
     let place = Place::Unix(path.to_path_buf());
     reach(env, port, Some(port.node.id), place, [None, None]).await
 }
@@ -615,7 +617,7 @@ fn establish(
     let Some((node, life)) = listening.owner.filter(|_| listening.backlog.len() < BACKLOG) else {
         return Err(io::ErrorKind::ConnectionRefused.into());
     };
-    let end = |node, life| RefCell::new(End { node: Some(node), life, ..End::default() });
+    let end = |node, life| RefCell::new(End { owner: Some((node, life)), ..End::default() });
     let id = net.next.get();
     net.next.set(id + 1);
     let conn = Rc::new(Conn {

@@ -3,12 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::future::Future;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Inner;
-use super::disk::{SimDisk, Waiting};
+use super::machine::{Factory, NodeId, SimNode, State};
+use super::port::{Port, Waiting};
 use crate::class::Class;
 use crate::env::{Env, Make, Node};
 use crate::executor::{Executor, Meta, Remote, Work};
@@ -17,117 +17,9 @@ use crate::rng::Rng;
 use crate::stats::bump;
 use crate::time::nanos;
 
-/// Names a node of a world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub(super) usize);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Never started, ended or killed: the machine answers, nobody listens.
-    Down,
-    Up,
-    /// The machine is dark.
-    Off,
-}
-
-type Factory = Rc<dyn Fn(&Rc<Inner>, &Rc<SimNode>, usize)>;
-
-/// A machine: its process may die and start again, its disk stays.
-pub(crate) struct SimNode {
-    pub id: NodeId,
-    pub addr: IpAddr,
-    pub state: Cell<State>,
-    /// Counts the lives of its process.
-    pub life: Cell<u64>,
-    pub disk: SimDisk,
-    /// Wall clock minus virtual time, in microseconds.
-    pub clock_offset: Cell<i64>,
-    pub next_port: Cell<u16>,
-    pub factory: RefCell<Option<Factory>>,
-    pub exits: RefCell<Vec<Result<(), String>>>,
-    shards: Cell<usize>,
-    done: Cell<usize>,
-}
-
-impl SimNode {
-    pub fn new(world: &Inner, id: NodeId, addr: IpAddr) -> Self {
-        Self {
-            id,
-            addr,
-            state: Cell::new(State::Down),
-            life: Cell::new(0),
-            disk: SimDisk::default(),
-            clock_offset: Cell::new(world.options.unix_micros),
-            next_port: Cell::new(32_768 + world.rng.below(20_000) as u16),
-            factory: RefCell::default(),
-            exits: RefCell::default(),
-            shards: Cell::new(1),
-            done: Cell::new(0),
-        }
-    }
-
-    pub fn is_up(&self) -> bool {
-        self.state.get() == State::Up
-    }
-}
-
-/// The outside of one simulated shard.
-pub(crate) struct Port {
-    pub world: Rc<Inner>,
-    pub node: Rc<SimNode>,
-    pub life: u64,
-    /// CPU time used in the turn that runs now, in nanoseconds.
-    pub used: Cell<u64>,
-    busy_until: Cell<u64>,
-    /// Operations that wait for the disk.
-    pub disk: RefCell<Waiting>,
-}
-
-impl Port {
-    /// Monotonic nanoseconds as this shard sees them.
-    pub fn now_ns(&self) -> u64 {
-        self.world.now.get() + self.used.get()
-    }
-
-    pub fn unix_micros(&self) -> i64 {
-        let micros = i64::try_from(self.now_ns() / 1000).unwrap_or(i64::MAX);
-        micros.saturating_add(self.node.clock_offset.get())
-    }
-
-    /// This life of this node.
-    pub fn owner(&self) -> Option<(NodeId, u64)> {
-        Some((self.node.id, self.life))
-    }
-
-    /// False once the process that this shard was part of is gone.
-    pub fn is_alive(&self) -> bool {
-        self.node.is_up() && self.node.life.get() == self.life
-    }
-
-    /// Something happens to this life of the node, some time from the shard's now.
-    pub fn after(&self, delay: u64, action: impl FnOnce(&Rc<Inner>) + 'static) {
-        self.world.at(self.now_ns().saturating_add(delay), self.owner(), action);
-    }
-
-    /// The dice for [`Env::should_yield`]; asking costs CPU time.
-    pub fn should_yield(&self, slice_start: u64) -> bool {
-        self.used.set(self.used.get() + self.world.rng.between(100, 20_000));
-        self.world.rng.one_in(8)
-            || self.now_ns().saturating_sub(slice_start) > nanos(crate::slice::SLICE)
-    }
-}
-
-/// The simulated side of an [`Env`].
-pub(crate) fn port(env: &Env) -> Option<&Port> {
-    match &env.0.make {
-        Make::Sim(port) => Some(port),
-        Make::Real(_) => None,
-    }
-}
-
 /// When a shard has something to do.
 pub(super) fn next_turn(env: &Env, now: u64) -> Option<u64> {
-    let port = port(env)?;
+    let port = env.port()?;
     let due = if env.0.has_foreign_work() || env.0.exec.is_ready() {
         now
     } else {
@@ -172,7 +64,7 @@ impl Work for SimWork<'_> {
 
 /// One turn of a shard's loop.
 pub(super) fn turn(world: &Rc<Inner>, env: &Env) {
-    let Some(port) = port(env) else { return };
+    let Some(port) = env.port() else { return };
     env.0.exec.start_turn();
     env.0.fire_timers();
     env.0.exec.run_turn(&SimWork { env, port }, &env.0.counters);
@@ -238,7 +130,7 @@ where
 }
 
 fn main_ended(env: &Env, result: Result<(), String>) {
-    let Some(port) = port(env) else { return };
+    let Some(port) = env.port() else { return };
     let node = &port.node;
     if result.is_err() {
         env.terminate();
@@ -261,7 +153,7 @@ pub(super) fn restart(world: &Rc<Inner>, id: NodeId, shards: Option<usize>) {
 
 pub(super) fn terminate(world: &Rc<Inner>, id: NodeId) {
     let env =
-        world.shards.borrow().iter().find(|e| port(e).is_some_and(|p| p.node.id == id)).cloned();
+        world.shards.borrow().iter().find(|e| e.port().is_some_and(|p| p.node.id == id)).cloned();
     if let Some(env) = env {
         env.terminate();
     }
@@ -275,7 +167,7 @@ pub(super) fn stop(world: &Rc<Inner>, id: NodeId, dark: bool) {
     if was_up {
         let mut mine = Vec::new();
         world.shards.borrow_mut().retain(|env| {
-            let theirs = port(env).is_none_or(|p| p.node.id != id);
+            let theirs = env.port().is_none_or(|p| p.node.id != id);
             if !theirs {
                 mine.push(env.clone());
             }
@@ -283,7 +175,7 @@ pub(super) fn stop(world: &Rc<Inner>, id: NodeId, dark: bool) {
         });
         for env in &mine {
             env.0.exec.close();
-            let unstarted = port(env).map(|port| port.disk.borrow_mut().clear());
+            let unstarted = env.port().map(|port| port.disk.borrow_mut().clear());
             drop(unstarted);
         }
         world.net.node_gone(world, id, node.life.get(), dark);
@@ -304,7 +196,7 @@ pub(super) fn client(world: &Rc<Inner>, id: NodeId) -> Env {
             .shards
             .borrow()
             .iter()
-            .find(|e| port(e).is_some_and(|p| p.node.id == id))
+            .find(|e| e.port().is_some_and(|p| p.node.id == id))
             .cloned();
         if let Some(env) = known {
             return env;

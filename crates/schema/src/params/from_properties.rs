@@ -12,8 +12,9 @@ use crate::params::{ReadRepair, TableParams};
 use crate::properties::{self, Properties};
 use crate::table_id::TableId;
 
-/// Names of the properties of a table. `extensions` may be named, and is ignored.
-const KNOWN: [&str; 21] = [
+/// The properties that a table or view may have after `WITH` (`TableAttributes.allKeywords`).
+/// `extensions` may be named, and is ignored.
+pub const TABLE_PROPERTIES: [&str; 21] = [
     "additional_write_policy",
     "allow_auto_snapshot",
     "auto_repair",
@@ -56,7 +57,7 @@ impl TableParams {
         memtables: &[String],
     ) -> Result<Self, SchemaError> {
         properties::check_unique(properties)?;
-        properties::check_known(properties, &KNOWN)?;
+        properties::check_known(properties, &TABLE_PROPERTIES)?;
         if properties::has(properties, "auto_repair") {
             return SchemaError::config(
                 "auto_repair option is not supported unless auto-repair is enabled with \

@@ -16,8 +16,8 @@ use super::model::{Condition, Effect, Operation, Outcome, Part, State, Value};
 use super::statement::{KEYSPACE, Kind, definitions, of_part, of_read, outcome, seen};
 use crate::connection::Connection;
 use crate::cql_node::CqlNode;
+use crate::failed::Failed;
 use crate::plan::Plan;
-use crate::workload::Failed;
 use crate::world::Load;
 
 /// Partitions of each kind.

@@ -10,9 +10,10 @@ use env::{Env, Rng};
 use protocol::client::{Answer, OwnedRows, Parameters};
 
 use super::statement::KEYSPACE;
-use crate::connection::{Connection, bound};
+use crate::connection::Connection;
 use crate::cql_node::CqlNode;
-use crate::workload::Failed;
+use crate::failed::Failed;
+use crate::statement::bound;
 
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,8 +3,7 @@
 use protocol::client::{BoundValue, OwnedRows};
 
 use super::model::{Condition, Effect, Outcome, Part, State, Value};
-use crate::connection::bound;
-use crate::statement::Statement;
+use crate::statement::{Statement, bound};
 
 /// The keyspace of these worlds.
 pub const KEYSPACE: &str = "cas";

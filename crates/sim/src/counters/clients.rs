@@ -13,11 +13,12 @@ use super::history::{Counts, Deleted, History, Place, Unit};
 use super::statement::{counts, of_addition, of_deletion, of_read, table};
 use crate::connection::Connection;
 use crate::cql_node::CqlNode;
+use crate::failed::Failed;
 use crate::history::WriteId;
 use crate::operation::{Column, Partition, TABLES};
 use crate::statement::Statement;
 use crate::tables::KEYSPACE;
-use crate::workload::{Failed, PATIENCE, Shared};
+use crate::workload::{PATIENCE, Shared};
 
 /// Partition keys of each table, and rows of each partition: few, so that clients meet.
 const KEYS: u64 = 2;

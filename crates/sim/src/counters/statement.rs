@@ -3,9 +3,8 @@
 use protocol::client::OwnedRows;
 
 use super::history::{Counts, Deleted, Place, Unit};
-use crate::connection::bound;
 use crate::operation::{Column, Partition};
-use crate::statement::{Statement, int};
+use crate::statement::{Statement, bound, int};
 use crate::tables::KEYSPACE;
 
 /// The name of a table of counters.

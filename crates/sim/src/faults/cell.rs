@@ -10,13 +10,14 @@ use env::{DiskModel, Env};
 use storage::commitlog::SyncMode;
 use storage::table_directory;
 
-use crate::engine_node::{Door, Order, directories};
+use crate::engine_node::{Door, Order};
+use crate::failed::Failed;
 use crate::history::History;
 use crate::operation::{Change as RowChange, Column, Partition, Query, TABLES, Value, Write};
-use crate::plan::Plan;
+use crate::plan::{Plan, directories};
 use crate::site::Site;
 use crate::tables;
-use crate::workload::{Failed, Target};
+use crate::target::Target;
 
 /// A kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@
 //!
 //! `cargo xtask campaign images` prints how many images there were of each kind of change.
 
+mod operated;
 mod place;
 mod recovery;
 mod seed;

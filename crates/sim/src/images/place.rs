@@ -7,7 +7,8 @@ use env::DiskModel;
 use env::sim::Change;
 use storage::snapshot::{BACKUPS, MANIFEST, SCHEMA, SNAPSHOTS};
 
-use crate::engine_node::{TRUNCATION, directories};
+use crate::engine_node::TRUNCATION;
+use crate::plan::directories;
 
 /// What the node is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use env::DiskModel;
 use env::sim::WorldOptions;
 
-use super::seed::Operated;
+use super::operated::Operated;
 use super::snapshots::check_tables;
 use super::{Cut, Place};
 use crate::engine_node::{Door, Order};

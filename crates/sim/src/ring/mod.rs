@@ -14,7 +14,8 @@
 
 mod ask;
 mod client;
-mod definition;
+mod definer;
+mod definitions;
 mod member;
 mod model;
 mod plan;
@@ -32,7 +33,7 @@ use protocol::Consistency;
 
 use self::ask::{Statement, ask};
 use self::client::Client;
-use self::definition::Definer;
+use self::definer::Definer;
 use self::member::{Members, member};
 use self::model::Model;
 use self::plan::Plan;

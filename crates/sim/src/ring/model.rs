@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use env::Instant;
 
-use super::definition::Definitions;
+use super::definitions::Definitions;
 use super::register::{Register, SHOWN_EARLY};
 
 /// Keys whose columns are written and read at QUORUM.

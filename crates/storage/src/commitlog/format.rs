@@ -32,9 +32,10 @@
 use std::collections::BTreeMap;
 
 use crc32fast::Hasher;
-use sstable::compressor::{Codec, Compressor};
+pub use sstable::NamedCompressor as Compression;
+use sstable::compressor::Codec;
 use thiserror::Error;
-use types::{CqlType, Json};
+use types::Json;
 
 /// The version we write: mutations at messaging version 12.
 pub const VERSION: i32 = 7;
@@ -101,35 +102,6 @@ pub struct Position {
     pub offset: u32,
 }
 
-/// How segments are compressed (`commitlog_compression`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compression {
-    class: String,
-    parameters: BTreeMap<String, String>,
-    compressor: Compressor,
-}
-
-impl Compression {
-    /// By the name of a class, with or without package, and its parameters.
-    ///
-    /// # Errors
-    /// If the class or a parameter is unknown, in Cassandra's words.
-    pub fn new(class: &str, parameters: BTreeMap<String, String>) -> Result<Self, sstable::Error> {
-        let compressor = Compressor::parse(class, &parameters)?;
-        Ok(Self { class: class.to_owned(), parameters, compressor })
-    }
-
-    /// The class, as it was named.
-    pub fn class(&self) -> &str {
-        &self.class
-    }
-
-    /// Something that compresses so.
-    pub fn codec(&self) -> Codec {
-        Codec::new(self.compressor)
-    }
-}
-
 /// What a segment's header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -191,19 +163,12 @@ fn header_crc(id: i64, parameters: &[u8]) -> u32 {
     crc.finalize()
 }
 
-fn json_text(text: &str) -> String {
-    CqlType::Text.to_json(text.as_bytes()).expect("a UTF-8 text can be written as JSON")
-}
-
 /// The parameters of a header, by name as Cassandra's are.
 fn parameters(compression: Option<&Compression>, whole: &[i64], length: Option<u32>) -> String {
     let mut members = Vec::new();
     if let Some(compression) = compression {
-        let own = compression.parameters.iter();
-        let own: Vec<_> =
-            own.map(|(name, value)| format!("{}:{}", json_text(name), json_text(value))).collect();
-        members.push(format!("\"{CLASS}\":{}", json_text(&compression.class)));
-        members.push(format!("\"{PARAMETERS}\":{{{}}}", own.join(",")));
+        members.push(format!("\"{CLASS}\":{}", compression.class_json()));
+        members.push(format!("\"{PARAMETERS}\":{}", compression.parameters_json()));
     }
     let whole: Vec<_> = whole.iter().map(i64::to_string).collect();
     members.push(format!("\"{WHOLE}\":\"{}\"", whole.join(",")));

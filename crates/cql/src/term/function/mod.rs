@@ -5,6 +5,7 @@
 //! it looks nothing up.
 
 pub(crate) mod aggregate;
+mod argument;
 mod collection;
 mod mask;
 pub(crate) mod number;
@@ -18,16 +19,14 @@ use crate::ast::Arithmetic;
 use crate::context::Bind;
 use crate::error::CqlError;
 use crate::scope::ColumnSpec;
-use crate::term::assign::Assignment;
+use crate::term::assignment::Assignment;
 use aggregate::Aggregate;
 use mask::Mask;
 use number::{Math, Number};
 
-pub use registry::{NEGATE, operator_name};
-pub use resolve::{
-    Argument, MAX_CALL_DEPTH, TermArgument, common_type, known_type, resolve, resolve_call,
-    test_call,
-};
+pub use argument::Argument;
+pub use registry::{NEGATE, operator_name, operator_of};
+pub use resolve::{common_type, resolve, shown};
 
 /// How vectors are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +86,6 @@ pub struct Function {
     arguments: Vec<CqlType>,
     returns: CqlType,
     work: Work,
-    /// Is it made for the types of a call (Cassandra's factories)?
     is_made: bool,
 }
 
@@ -199,7 +197,13 @@ impl Function {
         registry::operator_of(&self.name).unwrap_or('?')
     }
 
-    fn fits(&self, receiver: &CqlType) -> Assignment {
+    /// Is it made for the types of a call (Cassandra's factories)?
+    pub fn is_made(&self) -> bool {
+        self.is_made
+    }
+
+    /// May its result be assigned to a receiver?
+    pub fn fits(&self, receiver: &CqlType) -> Assignment {
         Assignment::of_types(receiver, &self.returns)
     }
 

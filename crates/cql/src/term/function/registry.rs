@@ -6,36 +6,10 @@ use types::CqlType;
 use crate::ast::Arithmetic;
 use crate::error::CqlError;
 use crate::term::function::aggregate::Aggregate;
+use crate::term::function::argument::Argument;
 use crate::term::function::mask::Mask;
 use crate::term::function::number::{self, Math};
-use crate::term::function::resolve::Argument;
 use crate::term::function::{Function, Similarity, Work};
-
-/// The native types that have functions to and from blobs, by the names that these bear. A
-/// counter's are those of a `bigint`.
-const BLOB_PEERS: [(&str, CqlType); 21] = [
-    ("ascii", CqlType::Ascii),
-    ("bigint", CqlType::BigInt),
-    ("boolean", CqlType::Boolean),
-    ("counter", CqlType::Counter),
-    ("date", CqlType::Date),
-    ("decimal", CqlType::Decimal),
-    ("double", CqlType::Double),
-    ("duration", CqlType::Duration),
-    ("empty", CqlType::Empty),
-    ("float", CqlType::Float),
-    ("inet", CqlType::Inet),
-    ("int", CqlType::Int),
-    ("smallint", CqlType::SmallInt),
-    ("text", CqlType::Text),
-    ("time", CqlType::Time),
-    ("timestamp", CqlType::Timestamp),
-    ("timeuuid", CqlType::TimeUuid),
-    ("tinyint", CqlType::TinyInt),
-    ("uuid", CqlType::Uuid),
-    ("varchar", CqlType::Text),
-    ("varint", CqlType::VarInt),
-];
 
 /// The types that CAST gives, by name.
 const CAST_TARGETS: [(&str, CqlType); 12] = [
@@ -510,7 +484,7 @@ impl Parameter {
             Self::Any { .. } | Self::AsFirst => return None,
             Self::Fixed(types) => {
                 let fits = |wanted: &CqlType| {
-                    crate::term::assign::Assignment::of_types(wanted, ty).is_assignable()
+                    crate::term::assignment::Assignment::of_types(wanted, ty).is_assignable()
                 };
                 if types.iter().any(fits) {
                     return None;
@@ -547,9 +521,10 @@ fn cast_target(name: &str) -> Option<&'static CqlType> {
 }
 
 fn blob_overloads(name: &str) -> Option<(CqlType, CqlType, Work)> {
+    // a blob is one already; what is in quotes keeps its case, and is no type then
     let peer = |wanted: &str| {
-        let found = BLOB_PEERS.iter().find(|(name, _)| *name == wanted)?;
-        Some(found.1.clone())
+        let found = CqlType::native(wanted).filter(|ty| *ty != CqlType::Blob);
+        found.filter(|_| wanted.bytes().all(|byte| byte.is_ascii_lowercase()))
     };
     if let Some(ty) = name.strip_suffix("_as_blob").or_else(|| name.strip_suffix("asblob")) {
         return Some((peer(ty)?, CqlType::Blob, Work::ToBlob));

@@ -1,12 +1,15 @@
 """Just enough of the native protocol to get every part of it wrong."""
 
+import os
 import socket
 import struct
-import zlib
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'oracle'))
+
+from wire import ERROR, READY, STARTUP, crc24, crc32, string  # noqa: E402
 
 SECONDS = 10
-STARTUP, QUERY, PREPARE, EXECUTE, REGISTER, BATCH, AUTH_RESPONSE, OPTIONS = 1, 7, 9, 10, 11, 13, 15, 5
-ERROR, READY = 0, 2
 COMPRESSED = 1
 QUERY_TAIL = b'\x00\x01\x00'
 QUERY_TAIL_V5 = b'\x00\x01\x00\x00\x00\x00'
@@ -20,33 +23,8 @@ def integer(n):
     return struct.pack('>i', n)
 
 
-def string(text):
-    data = text if isinstance(text, bytes) else text.encode()
-    return short(len(data)) + data
-
-
-def long_string(text):
-    data = text if isinstance(text, bytes) else text.encode()
-    return integer(len(data)) + data
-
-
 def frame(version, opcode, body=b'', flags=0, length=None, stream=1):
     return struct.pack('>BBhBI', version, flags, stream, opcode, len(body) if length is None else length) + body
-
-
-def crc24(data):
-    crc = 0x875060
-    for byte in data:
-        crc ^= byte << 16
-        for _ in range(8):
-            crc <<= 1
-            if crc & 0x1000000:
-                crc ^= 0x1974F0B
-    return crc & 0xFFFFFF
-
-
-def crc32(data):
-    return zlib.crc32(data, zlib.crc32(b'\xfa\x2d\x55\xca'))
 
 
 def segment(payload, self_contained=True, uncompressed=None, length=None, header_crc=None, payload_crc=None):

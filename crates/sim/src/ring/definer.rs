@@ -1,54 +1,18 @@
-//! Changes of the schema under way, and what of them must be there in the end.
+//! Who changes the schema while all goes on.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use env::{Env, Rng};
 use protocol::Consistency;
-use schema::Schema;
 
 use super::ask::{Failed, Statement, ask};
+use super::definitions::Defined;
 use super::member::Members;
 use super::model::Model;
 
 /// Between two changes of a client, in milliseconds.
 const THINK_MILLIS: (u64, u64) = (2_000, 12_000);
-
-/// What is known of a table.
-#[derive(Clone, Debug)]
-struct Defined {
-    /// Columns that it must have.
-    columns: Vec<String>,
-    /// Is it dropped for sure?
-    is_dropped: bool,
-    /// It may be dropped, or not be what it was meant to be: nothing is asked of it any more.
-    is_unsure: bool,
-}
-
-/// What became of the schema, by table.
-#[derive(Clone, Debug, Default)]
-pub struct Definitions(BTreeMap<String, Defined>);
-
-impl Definitions {
-    /// What of it is not so in a schema.
-    pub fn missing(&self, schema: &Schema) -> Option<String> {
-        self.0.iter().find_map(|(name, defined)| {
-            let table = schema.table("ring", name);
-            match table {
-                _ if defined.is_unsure => None,
-                Some(_) if defined.is_dropped => Some(format!("{name} is still there")),
-                None if !defined.is_dropped => Some(format!("{name} is not there")),
-                Some(table) => {
-                    let lacks = |column: &&String| table.column(column).is_none();
-                    let column = defined.columns.iter().find(lacks);
-                    column.map(|column| format!("{name} has no {column}"))
-                }
-                None => None,
-            }
-        })
-    }
-}
 
 /// Who changes the schema: tables of its own, and columns of one of all.
 pub struct Definer {
@@ -95,12 +59,8 @@ impl Definer {
     /// A table of this client's that is there for sure.
     fn own(&self) -> Option<String> {
         let definitions = self.model.definitions.borrow();
-        let prefix = format!("t{}_", self.number);
-        let is_own = |(name, defined): &(&String, &Defined)| {
-            name.starts_with(&prefix) && !defined.is_dropped && !defined.is_unsure
-        };
-        let own: Vec<_> = definitions.0.iter().filter(is_own).collect();
-        own.get(self.rng.below(own.len().max(1) as u64) as usize).map(|(name, _)| (*name).clone())
+        let own = definitions.there(&format!("t{}_", self.number));
+        own.get(self.rng.below(own.len().max(1) as u64) as usize).map(|name| (*name).to_owned())
     }
 
     async fn change(&self, text: String) -> Result<(), Failed> {
@@ -119,9 +79,7 @@ impl Definer {
     }
 
     fn note(&self, table: &str, change: impl FnOnce(&mut Defined)) {
-        let nothing = || Defined { columns: Vec::new(), is_dropped: false, is_unsure: false };
-        let mut definitions = self.model.definitions.borrow_mut();
-        change(definitions.0.entry(table.to_owned()).or_insert_with(nothing));
+        self.model.definitions.borrow_mut().note(table, change);
     }
 
     async fn create(&self, name: String) {
