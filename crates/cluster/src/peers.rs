@@ -90,6 +90,7 @@ pub(crate) fn patience(timeouts: &Timeouts) -> Patience {
         },
         connect: timeouts.internode_connect,
         user: timeouts.internode_user,
+        ..Patience::default()
     }
 }
 

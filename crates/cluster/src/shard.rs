@@ -18,6 +18,7 @@ use ring::Snitch;
 use schema::Schema;
 use storage::Engine;
 use storage::shards::{Components, Remote};
+use streaming::Streaming;
 
 use crate::auth::Auth;
 use crate::batch_log::BatchLog;
@@ -48,6 +49,7 @@ use crate::saved_caches::SavedCaches;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::statements::Statements;
+use crate::topology::{Rebuild, StreamHost};
 use crate::tracing::Tracer;
 use crate::truncation::Truncation;
 use crate::turns::Turns;
@@ -71,6 +73,8 @@ pub struct Shard {
     replica: Rc<Replica>,
     virtual_tables: Rc<VirtualTables>,
     tracer: Rc<Tracer>,
+    streaming: Rc<Streaming>,
+    rebuild: Rc<Rebuild>,
     /// Serves other nodes; the messenger holds it by a weak handle.
     server: OnceCell<Rc<PeerServer>>,
     /// On the first shard: this node's part in the ring.
@@ -150,7 +154,12 @@ impl Shard {
             components.remote(),
             &schema,
         );
+        let host = StreamHost::new(&context, &peers);
+        let settings = streaming::Settings::default();
+        let streaming = Streaming::new(engine, components.remote(), host, settings);
+        let rebuild = Rebuild::new(&context, &peers, &streaming);
         components.add(&peers);
+        components.add(&streaming);
         components.add(&clients);
         components.add(&handoff);
         components.add(&counters);
@@ -188,6 +197,8 @@ impl Shard {
             replica,
             virtual_tables,
             tracer,
+            streaming,
+            rebuild,
             server: OnceCell::new(),
             membership: OnceCell::new(),
         });
@@ -289,6 +300,16 @@ impl Shard {
         &self.tracer
     }
 
+    /// What goes to and comes from other nodes as files.
+    pub fn streaming(&self) -> &Rc<Streaming> {
+        &self.streaming
+    }
+
+    /// `nodetool rebuild`; on the first shard.
+    pub fn rebuild(&self) -> &Rc<Rebuild> {
+        &self.rebuild
+    }
+
     /// What fills caches with what was saved of them.
     pub fn saved_caches(&self) -> &Rc<SavedCaches> {
         &self.saved_caches
@@ -304,9 +325,9 @@ impl Shard {
         if self.context.env.shard() == 0 {
             messenger.claim()?;
         }
-        let Self { peers, replica, tracer, server, .. } = &**self;
-        let made =
-            || PeerServer::new((&self.context, peers), replica, &self.coordinator.schema, tracer);
+        let Self { peers, replica, tracer, streaming, server, .. } = &**self;
+        let schema = &self.coordinator.schema;
+        let made = || PeerServer::new((&self.context, peers), replica, schema, streaming, tracer);
         let server: Rc<dyn Serve> = Rc::clone(server.get_or_init(made)) as _;
         messenger.listen(Rc::downgrade(&server))
     }

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use admin::{Answer, Cluster, Endpoint, ReplicatedRange, Ring, RingOperator, TableName};
+use admin::{
+    Answer, Cluster, Endpoint, RebuildOrder, ReplicatedRange, Ring, RingOperator, TableName,
+};
 use types::Uuid;
 
 use super::Operations;
@@ -47,6 +49,10 @@ impl RingOperator for Operations {
 
     async fn reload_seeds(&self) -> Answer<Option<Vec<SocketAddr>>> {
         self.seeds_anew().await
+    }
+
+    async fn rebuild(&self, order: &RebuildOrder) -> Answer<()> {
+        self.fetch_from_others(order).await
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {

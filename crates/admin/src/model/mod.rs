@@ -31,7 +31,7 @@ pub use node::{NodeInfo, Release};
 pub use outcome::{Outcome, Refusal};
 pub use ring::{
     Cluster, ClusterView, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
-    ReplicatedRange, Ring, RingNode, RingRanges,
+    RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,
 };
 pub use settings::{Setting, Timeout, UnknownTimeout};
 pub use shown::Shown;

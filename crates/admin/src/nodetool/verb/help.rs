@@ -34,6 +34,10 @@ const USES: &[(&str, &str)] = &[
     ("iostats", "[-s <seconds>] [-F json [--windows]]"),
     ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
     ("netstats", "[-H | --human-readable]"),
+    (
+        "rebuild",
+        "[-ks <keyspace>] [-ts <tokens>] [-s <sources>] [--exclude-local-dc] [<src-dc-name>]",
+    ),
     ("refresh", "<keyspace> <table>"),
     ("relocatesstables", "[-j <jobs>] [<keyspace> [<table>...]]"),
     ("ring", "[<keyspace>]"),
