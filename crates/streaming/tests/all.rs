@@ -1,1 +1,4 @@
 //! Tests of streams.
+
+mod session;
+mod wire;

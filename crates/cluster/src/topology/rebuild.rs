@@ -181,9 +181,22 @@ impl Rebuild {
                 && (request.sources.is_empty() || request.sources.contains(&of.address))
                 && !(request.excludes_local_center && ring.is_near(node))
         };
-        let picked = sources::pick(ring, placement, &wanted, is_source).map_err(nobody)?;
+        let picked = sources::pick(ring, placement, &wanted, is_source);
+        if let Some(range) = picked.nowhere.first() {
+            // nobody else has what has one replica
+            if placement.replication_factor() != 1 {
+                return Err(nobody(*range));
+            }
+            self.peers.note(format!(
+                "Unable to find sufficient sources for streaming {} ranges, the first of them \
+                 ({},{}], in keyspace {name} with RF=1. Keyspace might be missing data.",
+                picked.nowhere.len(),
+                range.left,
+                range.right
+            ));
+        }
         let local = ring.node(ring.local()).address;
-        for (node, ranges) in picked {
+        for (node, ranges) in picked.of {
             let of = plan.requests.entry(ring.node(node).address).or_default();
             of.push(Request {
                 keyspace: keyspace.name.to_string(),
