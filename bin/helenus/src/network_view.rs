@@ -101,6 +101,7 @@ impl Operations {
             self.0.sent(connection).await.map_err(failed)
         };
         Ok(NetStats {
+            streams: self.streams_now(),
             mode: self.0.mode().to_owned(),
             // nothing of 5.0.9 counts the others, either
             read_repair: ReadRepairs {

@@ -118,7 +118,8 @@ impl Peers {
         to_shard: impl Fn(usize, Job) + 'static,
         note: impl Fn(String) + 'static,
     ) {
-        settings.patience = patience(&self.shard.timeouts());
+        let streaming_user = self.shard.config.streams.tcp_user;
+        settings.patience = Patience { streaming_user, ..patience(&self.shard.timeouts()) };
         let messenger = Messenger::new(&self.shard.env, settings, registry, to_shard);
         let _ = self.messenger.set(messenger);
         let _ = self.notes.set(Box::new(note));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use config::{Config, Timeouts};
 use env::Class;
-use messaging::Serve;
+use messaging::{Patience, Serve};
 use metrics::Registry;
 use protocol::Event;
 use ring::Snitch;
@@ -49,7 +49,7 @@ use crate::saved_caches::SavedCaches;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::statements::Statements;
-use crate::topology::{Rebuild, StreamHost};
+use crate::topology::{Rebuild, StreamHost, stream_settings};
 use crate::tracing::Tracer;
 use crate::truncation::Truncation;
 use crate::turns::Turns;
@@ -155,8 +155,12 @@ impl Shard {
             &schema,
         );
         let host = StreamHost::new(&context, &peers);
-        let settings = streaming::Settings::default();
-        let streaming = Streaming::new(engine, components.remote(), host, settings);
+        let streaming = Streaming::new(
+            engine,
+            components.remote(),
+            host,
+            stream_settings(&context.config.streams),
+        );
         let rebuild = Rebuild::new(&context, &peers, &streaming);
         components.add(&peers);
         components.add(&streaming);
@@ -230,7 +234,8 @@ impl Shard {
     pub fn set_timeouts(&self, timeouts: Timeouts) {
         self.context.set_timeouts(timeouts);
         if let Some(messenger) = self.peers.messenger() {
-            messenger.set_patience(patience(&timeouts));
+            let streaming_user = messenger.patience().streaming_user;
+            messenger.set_patience(Patience { streaming_user, ..patience(&timeouts) });
         }
     }
 

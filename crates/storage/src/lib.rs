@@ -43,6 +43,7 @@ pub use caches::{
     CacheKind, CacheStats, Counted, CounterMark, CounterName, Part, SavedCache, SavedName,
     SavedWhat, save_cache,
 };
+pub use compaction::Throttle;
 pub use disk::{Aside, DiskEvent, DiskFailure, DiskSettings, OnDiskFailure, TellDisk};
 pub use engine::{Engine, EngineStats};
 pub use error::StorageError;

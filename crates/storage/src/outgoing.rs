@@ -177,19 +177,27 @@ impl ComponentReader {
         length: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), StorageError> {
-        let failed = |e| StorageError::io("cannot read", &self.path, e);
-        // whole blocks, of the last of which the file may have a part
-        let skip = if self.file.is_direct() { (at % ALIGNMENT as u64) as usize } else { 0 };
-        let asked = match self.file.is_direct() {
-            true => (skip + length).next_multiple_of(ALIGNMENT),
-            false => length,
-        };
-        let buffer = AlignedBuf::with_capacity(asked);
-        let (result, buffer) = self.file.read_at(buffer, at - skip as u64, asked).await;
-        result.map_err(failed)?;
-        let wanted = buffer.get(skip..skip + length);
-        let short = || failed(std::io::ErrorKind::UnexpectedEof.into());
-        out.extend_from_slice(wanted.ok_or_else(short)?);
+        let failed = |e: std::io::Error| StorageError::io("cannot read", &self.path, e);
+        let (mut from, end) = (at, at + length as u64);
+        let mut buffer = AlignedBuf::with_capacity(length + 2 * ALIGNMENT);
+        while from < end {
+            // whole blocks, of the last of which the file may have a part
+            let left = (end - from) as usize;
+            let (skip, asked) = match self.file.is_direct() {
+                true => {
+                    let skip = (from % ALIGNMENT as u64) as usize;
+                    (skip, (skip + left).next_multiple_of(ALIGNMENT))
+                }
+                false => (0, left),
+            };
+            let (result, bytes) = self.file.read_at(buffer, from - skip as u64, asked).await;
+            let read = result.map_err(failed)?;
+            let wanted = bytes.get(skip..read.min(skip + left)).filter(|wanted| !wanted.is_empty());
+            let wanted = wanted.ok_or_else(|| failed(std::io::ErrorKind::UnexpectedEof.into()))?;
+            out.extend_from_slice(wanted);
+            from += wanted.len() as u64;
+            buffer = bytes;
+        }
         Ok(())
     }
 }
@@ -233,6 +241,26 @@ impl Engine {
             sent.push(SentComponent { component, length: found.len, content });
         }
         Ok(sent)
+    }
+
+    /// Bytes of all data directories together that are free and not reserved
+    /// (`min_free_space_per_drive`).
+    ///
+    /// # Errors
+    /// If a disk does not say.
+    pub async fn room(&self) -> Result<u64, StorageError> {
+        let mut room = 0;
+        let mut seen = Vec::new();
+        for directory in &self.options.data_directories {
+            let space = self.env().disk_space(directory).await;
+            let space = space.map_err(|e| StorageError::io("cannot stat", directory, e))?;
+            // directories that say the same are taken for one disk
+            if !seen.contains(&space) {
+                room += space.1.saturating_sub(self.options.disk.min_free_bytes);
+                seen.push(space);
+            }
+        }
+        Ok(room)
     }
 
     /// The data of an SSTable of which sections are sent.

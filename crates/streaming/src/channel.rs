@@ -8,6 +8,8 @@ use env::Env;
 use env::sync::Notify;
 use messaging::StreamSocket;
 
+use crate::wire::Message;
+
 /// How long what is left may take to be sent when a session ends.
 const LINGER: Duration = Duration::from_secs(10);
 
@@ -17,7 +19,6 @@ pub(crate) struct Channel {
     waiting: RefCell<Vec<u8>>,
     work: Notify,
     is_closing: Cell<bool>,
-    closed: Notify,
 }
 
 impl Channel {
@@ -27,7 +28,6 @@ impl Channel {
             waiting: RefCell::default(),
             work: Notify::new(),
             is_closing: Cell::new(false),
-            closed: Notify::new(),
         })
     }
 
@@ -43,38 +43,40 @@ impl Channel {
         self.work.notify_one();
     }
 
-    /// Resolves once it is to be read no more.
-    pub async fn closed(&self) {
-        self.closed.notified().await;
-    }
-
-    /// Sends what there is until it is closed.
+    /// Sends what there is until it is closed; if nothing is for a period, that this side is still
+    /// there.
     ///
     /// # Errors
     /// Why the connection broke.
-    pub async fn pump(&self, env: &Env) -> Result<(), String> {
-        let ended = loop {
+    pub async fn pump(&self, env: &Env, keep_alive: Duration) -> Result<(), String> {
+        loop {
             let bytes = self.waiting.take();
             if bytes.is_empty() {
                 if self.is_closing.get() {
-                    break Ok(());
+                    return Ok(());
                 }
-                self.work.notified().await;
+                match keep_alive.is_zero() {
+                    true => self.work.notified().await,
+                    false => {
+                        if env.timeout(keep_alive, self.work.notified()).await.is_err() {
+                            let written = Message::KeepAlive.write(&mut self.waiting.borrow_mut());
+                            assert!(written.is_ok(), "one byte fits into a message");
+                        }
+                    }
+                }
                 continue;
             }
             let written = self.socket.write_all(&bytes);
             match self.is_closing.get() {
                 false => {
                     if let Err(error) = written.await {
-                        break Err(error.to_string());
+                        return Err(error.to_string());
                     }
                 }
                 true => {
                     let _ = env.timeout(LINGER, written).await;
                 }
             }
-        };
-        self.closed.notify_all();
-        ended
+        }
     }
 }

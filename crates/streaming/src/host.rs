@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use messaging::Messenger;
-use types::TokenRange;
+use types::{Address, TokenRange};
 
 /// The node, as streams see it; on each shard.
 pub trait Host {
@@ -15,6 +15,9 @@ pub trait Host {
 
     /// The same with those that it is about to have.
     fn owned_soon(&self, keyspace: &str) -> Option<Vec<TokenRange>>;
+
+    /// Is a node in another data centre?
+    fn is_far(&self, node: Address) -> bool;
 
     /// Something that the operator should know.
     fn note(&self, text: String);

@@ -12,6 +12,7 @@
 
 mod channel;
 mod host;
+mod limits;
 mod outgoing;
 mod plan;
 mod progress;
@@ -24,6 +25,7 @@ pub mod wire;
 mod wire_input;
 
 pub use host::Host;
+pub use limits::Limits;
 pub use plan::{Give, Plan};
-pub use progress::{Direction, SessionView, TableView};
+pub use progress::{Direction, FileView, SessionView, TableView};
 pub use streaming::{Settings, Streaming};

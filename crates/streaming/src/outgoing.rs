@@ -8,7 +8,8 @@ use sstable::table::Storage;
 use storage::{Chosen, ComponentReader};
 use types::TokenRange;
 
-use crate::progress::Direction;
+use crate::limits::Load;
+use crate::progress::{Direction, FileKey};
 use crate::sections::{BLOCK_BYTES, put_block};
 use crate::session::SessionId;
 use crate::streaming::Streaming;
@@ -158,7 +159,8 @@ impl Streaming {
                 rows: sstable.table.statistics.header.clone(),
                 whole: None,
             };
-            let mut sending = Sending { of: self, socket: &socket, id, table };
+            let is_whole = file.is_whole;
+            let mut sending = Sending { of: self, socket: &socket, id, table, sequence, is_whole };
             match file.is_whole {
                 true => sending.whole(&file, header).await?,
                 false => sending.sections(&file, header).await?,
@@ -210,15 +212,19 @@ struct Sending<'a> {
     socket: &'a messaging::StreamSocket,
     id: SessionId,
     table: TableId,
+    sequence: i32,
+    is_whole: bool,
 }
 
 impl Sending<'_> {
     async fn write(&self, bytes: &[u8]) -> Result<(), String> {
-        self.of.throttle(self.id.peer, bytes.len()).await;
+        let (is_whole, is_far) = (self.is_whole, self.of.host.is_far(self.id.peer));
+        self.of.throttle(Load { bytes: bytes.len() as u64, is_whole, is_far }).await;
         let written = self.socket.write_all(bytes).await;
         written.map_err(|error| format!("cannot send a file: {error}"))?;
-        let (id, table, count) = (self.id, self.table, bytes.len() as u64);
-        self.of.others.send(0, move |first| first.went_on(id, table, Direction::Out, count));
+        let (id, count) = (self.id, bytes.len() as u64);
+        let key = FileKey { direction: Direction::Out, table: self.table, sequence: self.sequence };
+        self.of.others.send(0, move |first| first.went_on(id, key, count));
         self.of.env.maybe_yield().await;
         Ok(())
     }

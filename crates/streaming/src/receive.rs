@@ -6,7 +6,7 @@ use env::Class;
 use sstable::descriptor::{Component, Format};
 use storage::{SectionsError, SectionsOptions, WholeFile, write_sections};
 
-use crate::progress::Direction;
+use crate::progress::{Direction, FileKey};
 use crate::sections::Sections;
 use crate::session::{Event, SessionId};
 use crate::sessions::Slot;
@@ -54,8 +54,9 @@ impl Streaming {
     }
 
     fn came(&self, id: SessionId, header: &FileHeader, bytes: u64) {
-        let table = header.table;
-        self.others.send(0, move |first| first.went_on(id, table, Direction::In, bytes));
+        let (table, sequence) = (header.table, header.sequence);
+        let key = FileKey { direction: Direction::In, table, sequence };
+        self.others.send(0, move |first| first.went_on(id, key, bytes));
     }
 
     async fn whole(

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use env::Class;
 use env::sync::{OneshotReceiver, OneshotSender, oneshot};
 use schema::TableId;
+use sstable::descriptor::Component;
 use storage::{Arrivals, Place, Stamp, StorageError};
 use types::{Address, TokenRange, Uuid};
 
 use crate::outgoing::OutFile;
 use crate::plan::{Give, Plan};
-use crate::progress::{Direction, Progress, SessionView, TableView};
+use crate::progress::{Direction, FileKey, FileView, Progress, SessionView, TableView};
 use crate::session::{Effect, Event, Outgoing, Session, SessionId, State};
 use crate::streaming::Streaming;
 use crate::wire::{FileHeader, Init, Message, Preview, Request};
@@ -78,6 +79,7 @@ impl Running {
             role: session.role(),
             state: session.state().clone(),
             tables: self.progress.tables(),
+            files: self.progress.files(),
         }
     }
 }
@@ -168,7 +170,7 @@ impl Streaming {
             gives: RefCell::default(),
             in_flight: Cell::new(0),
             is_ended: Cell::new(false),
-            progress: Progress::new(self.env.now()),
+            progress: Progress::default(),
             done: RefCell::new(done),
         });
         self.sessions.running.borrow_mut().insert(id, Rc::clone(&running));
@@ -208,6 +210,9 @@ impl Streaming {
             | Event::Message(Message::PrepareSynAck { summaries }) = &event
             {
                 running.progress.expect(Direction::In, summaries);
+                if self.settings.checks_space && !summaries.is_empty() {
+                    self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
+                }
             }
             (before, session.step(event))
         };
@@ -305,9 +310,26 @@ impl Streaming {
     }
 
     /// Part of a file was sent or came.
-    pub(crate) fn went_on(&self, id: SessionId, table: TableId, direction: Direction, bytes: u64) {
+    pub(crate) fn went_on(&self, id: SessionId, key: FileKey, bytes: u64) {
         if let Some(running) = self.sessions.find(id) {
-            running.progress.went_on(direction, table, bytes);
+            running.progress.went_on(key, bytes);
+        }
+    }
+
+    /// Gives a session up that brings more than there is room for.
+    async fn check_space(self: Rc<Self>, id: SessionId) {
+        let due: u64 = {
+            let running = self.sessions.running.borrow();
+            running.values().map(|running| running.progress.left(Direction::In)).sum()
+        };
+        // a disk that does not say takes what comes until it is full
+        let Ok(room) = self.engine.room().await else { return };
+        if due > room {
+            let why = format!(
+                "not enough space: what nodes send has {due} bytes, the data directories have \
+                 {room} free"
+            );
+            self.event(id, Event::Broken(why));
         }
     }
 
@@ -354,6 +376,9 @@ impl Streaming {
             let owned = self.host.owned_soon(&place.table.keyspace);
             let owned =
                 owned.ok_or_else(|| format!("keyspace {} is gone", place.table.keyspace))?;
+            let key = FileKey { direction: Direction::In, table, sequence: header.sequence };
+            let name = place.path(&Component::Data).display().to_string();
+            running.progress.begin(key, FileView::new(name, header.files(), header.bytes()));
             Ok(Slot { place, owned: owned.into() })
         });
         if placed.is_err() {
@@ -479,8 +504,12 @@ impl Running {
             let bytes = files.iter().map(|file| file.bytes).sum();
             let count = files.iter().map(|file| file.files).sum();
             self.progress.announce(Direction::Out, TableView::new(table, count, bytes));
-            let numbered = (0..).zip(files).map(|(sequence, file)| ((table, sequence), file));
-            self.gives.borrow_mut().extend(numbered);
+            for (sequence, file) in (0..).zip(files) {
+                let key = FileKey { direction: Direction::Out, table, sequence };
+                let name = file.chosen.sstable.path(&Component::Data).display().to_string();
+                self.progress.begin(key, FileView::new(name, file.files, file.bytes));
+                self.gives.borrow_mut().insert((table, sequence), file);
+            }
         }
     }
 }

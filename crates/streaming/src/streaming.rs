@@ -6,31 +6,46 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
+use std::time::Duration;
 
 use env::{Class, Env};
 use messaging::StreamSocket;
 use storage::Engine;
 use storage::shards::Remote;
-use types::Address;
 
 use crate::channel::Channel;
 use crate::host::Host;
+use crate::limits::{Limits, Load, Pace};
 use crate::progress::SessionView;
 use crate::session::{Event, SessionId};
 use crate::sessions::{ControlAt, Sessions};
 use crate::wire::Message;
 use crate::wire_input::WireInput;
 
+/// How many periods of keep-alive who began a session may be silent.
+const SILENT_PERIODS: u32 = 2;
+
 /// What an operator says of streams.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// `stream_entire_sstables`: are SSTables sent whole where all of them is asked for?
     pub whole_files: bool,
+    /// How fast files are sent, at the start.
+    pub limits: Limits,
+    /// `streaming_keep_alive_period`: how often a side says that it is still there; never, if zero.
+    pub keep_alive: Duration,
+    /// Does a session begin only if there is room for what it brings?
+    pub checks_space: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { whole_files: true }
+        Self {
+            whole_files: true,
+            limits: Limits::default(),
+            keep_alive: Duration::from_secs(300),
+            checks_space: true,
+        }
     }
 }
 
@@ -44,6 +59,8 @@ pub struct Streaming {
     /// First connections of sessions that this shard has.
     channels: RefCell<BTreeMap<u64, Rc<Channel>>>,
     next_channel: Cell<u64>,
+    /// On the first shard.
+    pace: Pace,
     /// On the first shard.
     pub(crate) sessions: Sessions,
 }
@@ -64,6 +81,7 @@ impl Streaming {
             settings,
             channels: RefCell::default(),
             next_channel: Cell::new(0),
+            pace: Pace::new(settings.limits),
             sessions: Sessions::default(),
         })
     }
@@ -78,8 +96,24 @@ impl Streaming {
         (id.plan.0 as usize ^ usize::from(id.peer.port)) % self.others.count()
     }
 
-    /// Waits until so many more bytes may be sent to a node.
-    pub(crate) async fn throttle(&self, _: Address, _: usize) {}
+    /// How fast files are sent; on the first shard.
+    pub fn limits(&self) -> Limits {
+        self.pace.limits()
+    }
+
+    /// Has files sent that fast, until the next start; on the first shard.
+    pub fn set_limits(&self, limits: Limits) {
+        self.pace.set(limits);
+    }
+
+    /// Waits until so much more may be sent.
+    pub(crate) async fn throttle(&self, load: Load) {
+        let paid = self.others.call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
+            first.pace.take(&first.env, load).await;
+        });
+        // a node that ends is not held up
+        let _ = paid.await;
+    }
 
     /// Another node opened a connection for streams to this shard.
     pub fn serve(self: &Rc<Self>, socket: StreamSocket) {
@@ -106,7 +140,7 @@ impl Streaming {
             let named = Cell::new(session);
             let why = {
                 let mut read = pin!(this.read(input, control, &named));
-                let mut pump = pin!(channel.pump(&this.env));
+                let mut pump = pin!(channel.pump(&this.env, this.settings.keep_alive));
                 poll_fn(|cx| match pump.as_mut().poll(cx) {
                     Poll::Ready(Ok(())) => Poll::Ready("the session ended".to_owned()),
                     Poll::Ready(Err(why)) => Poll::Ready(why),
@@ -130,11 +164,22 @@ impl Streaming {
         control: ControlAt,
         named: &Cell<Option<SessionId>>,
     ) -> String {
+        let is_own = named.get().is_some();
         loop {
-            let message = match Message::read(&mut input).await {
-                Ok(Some(message)) => message,
-                Ok(None) => return "the other node closed the connection".to_owned(),
-                Err(error) => return self.refused(&error.to_string()),
+            // who began a session says that it is still there
+            let is_expected = !is_own && named.get().is_some();
+            let next = self.within_patience(is_expected, Message::read(&mut input)).await;
+            let message = match next {
+                Some(Ok(Some(message))) => message,
+                Some(Ok(None)) => return "the other node closed the connection".to_owned(),
+                Some(Err(error)) => return self.refused(&error.to_string()),
+                None => {
+                    let limit = self.settings.keep_alive * SILENT_PERIODS;
+                    return self.refused(&format!(
+                        "the other node said nothing for {limit:?}, twice \
+                         streaming_keep_alive_period"
+                    ));
+                }
             };
             match (message, named.get()) {
                 (Message::Stream(header), _) => {
@@ -160,6 +205,18 @@ impl Streaming {
                 }
             }
         }
+    }
+
+    /// Waits for the next message; none if it does not come in time although it is expected.
+    async fn within_patience<T>(
+        &self,
+        is_expected: bool,
+        next: impl Future<Output = T>,
+    ) -> Option<T> {
+        if self.settings.keep_alive.is_zero() || !is_expected {
+            return Some(next.await);
+        }
+        self.env.timeout(self.settings.keep_alive * SILENT_PERIODS, next).await.ok()
     }
 
     fn refused(&self, why: &str) -> String {

@@ -80,7 +80,8 @@ fn table(number: u8) -> TableId {
 }
 
 fn files(tables: &BTreeMap<u8, Vec<u32>>) -> Files {
-    let of = |files: &Vec<u32>| files.iter().map(|files| Outgoing { files: *files, bytes: 9 }).collect();
+    let of =
+        |files: &Vec<u32>| files.iter().map(|files| Outgoing { files: *files, bytes: 9 }).collect();
     tables.iter().map(|(number, files)| (table(*number), of(files))).collect()
 }
 
@@ -200,8 +201,7 @@ fn messages_out_of_turn_fail_the_session() {
 
 #[test]
 fn a_preview_sends_nothing() {
-    let (mut session, _) =
-        Session::initiate(id(B), init(Preview::All), Vec::new(), Vec::new());
+    let (mut session, _) = Session::initiate(id(B), init(Preview::All), Vec::new(), Vec::new());
     let summaries = vec![Summary { table: table(1), files: 3, bytes: 100 }];
     let effects = session.step(Event::Message(Message::PrepareSynAck { summaries }));
     assert_eq!(effects, [Effect::End]);

@@ -61,7 +61,8 @@ fn what_cassandra_sends_is_read_and_written_alike() {
         let head = file.len() - body.len();
         assert_eq!(written(&message), &file[..head], "{name}");
         let Message::Stream(header) = message else { panic!("{name}: {message:?}") };
-        let announced = Summary { table: header.table, files: header.files(), bytes: header.bytes() };
+        let announced =
+            Summary { table: header.table, files: header.files(), bytes: header.bytes() };
         assert_eq!(summaries, [announced], "{name}");
         // of what is not compressed, the header has the bytes before it is for the journey
         if header.whole.is_some() || header.compression.is_some() {

@@ -12,6 +12,7 @@ mod ring;
 mod settings;
 mod snapshots;
 mod sstables;
+mod streams;
 mod tables;
 
 use std::net::SocketAddr;

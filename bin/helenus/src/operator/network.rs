@@ -1,6 +1,6 @@
 //! Requests under way and messages to other nodes.
 
-use admin::{Answer, NetStats, NetworkOperator, PoolStats, ProxyHistograms};
+use admin::{Answer, NetStats, NetworkOperator, PoolStats, ProxyHistograms, StreamLimits};
 
 use super::Operations;
 
@@ -11,6 +11,14 @@ impl NetworkOperator for Operations {
 
     async fn net_stats(&self) -> Answer<NetStats> {
         self.messages_now().await
+    }
+
+    async fn stream_limits(&self) -> Answer<StreamLimits> {
+        self.limits_of_streams()
+    }
+
+    async fn set_stream_limits(&self, limits: StreamLimits) -> Answer<()> {
+        self.limit_streams(limits)
     }
 
     async fn proxy_histograms(&self) -> Answer<ProxyHistograms> {

@@ -15,6 +15,7 @@ mod ring;
 mod settings;
 mod shown;
 mod snapshots;
+mod streams;
 mod tables;
 
 pub use caches::{Cache, ChunkCache, NetworkCache};
@@ -36,6 +37,7 @@ pub use ring::{
 pub use settings::{Setting, Timeout, UnknownTimeout};
 pub use shown::Shown;
 pub use snapshots::SnapshotDetails;
+pub use streams::{StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum};
 pub use tables::{
     DataFile, KeyspacePaths, KeyspaceStats, Level, PartitionBytes, PartitionHistograms, PerRead,
     Percentiles, Replication, Requests, Sizes, TableHistograms, TableName, TablePaths, TableStats,

@@ -6,4 +6,4 @@ mod sources;
 mod streams;
 
 pub use rebuild::{Rebuild, RebuildError, RebuildRequest, parse_ranges};
-pub(crate) use streams::StreamHost;
+pub(crate) use streams::{StreamHost, settings as stream_settings};

@@ -4,11 +4,22 @@ use std::rc::Rc;
 
 use messaging::Messenger;
 use schema::Strategy;
-use streaming::Host;
-use types::TokenRange;
+use streaming::{Host, Limits};
+use types::{Address, TokenRange};
 
 use crate::peers::Peers;
 use crate::shard_context::ShardContext;
+
+/// What the configuration says of streams.
+pub(crate) fn settings(of: &config::Streams) -> streaming::Settings {
+    let config::StreamLimits { parts, far_parts, whole, far_whole } = of.limits;
+    streaming::Settings {
+        whole_files: of.whole_files,
+        limits: Limits { parts, far_parts, whole, far_whole },
+        keep_alive: of.keep_alive,
+        checks_space: !of.skips_space_check,
+    }
+}
 
 /// This shard, as streams see it.
 pub(crate) struct StreamHost {
@@ -48,6 +59,12 @@ impl Host for StreamHost {
 
     fn owned_soon(&self, keyspace: &str) -> Option<Vec<TokenRange>> {
         self.ranges(keyspace, true)
+    }
+
+    fn is_far(&self, node: Address) -> bool {
+        let ring = self.peers.ring();
+        let place = ring.as_ref().and_then(|ring| Some((ring, ring.find(node)?)));
+        place.is_some_and(|(ring, node)| !ring.is_near(node))
     }
 
     fn note(&self, text: String) {

@@ -46,7 +46,7 @@ pub use self::size_tiered::{BucketOptions, SizeTiered, Thresholds};
 pub use self::splitter::Splitter;
 pub use self::strategy::Strategy;
 pub(crate) use self::task::{estimated_partitions, forget_everywhere};
-pub(crate) use self::throttle::Throttle;
+pub use self::throttle::Throttle;
 pub use self::time_window::TimeWindow;
 pub use self::tombstones::TombstoneOptions;
 pub use self::unified::{Sharding, Unified};

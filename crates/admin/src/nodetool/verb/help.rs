@@ -27,7 +27,15 @@ const USES: &[(&str, &str)] = &[
     ("getcompactionthroughput", "[-d | --precise-mib]"),
     ("getendpoints", "<keyspace> <table> <key>"),
     ("getguardrailsconfig", "[(-c | --category) <category>] [--expand] [<guardrail>]"),
+    (
+        "getinterdcstreamthroughput",
+        "[-e | --entire-sstable-throughput] [-m | --mib] [-d | --precise-mbit]",
+    ),
     ("getsstables", "[-hf | --hex-format] [-l | --show-levels] <keyspace> <table> <key>"),
+    (
+        "getstreamthroughput",
+        "[-e | --entire-sstable-throughput] [-m | --mib] [-d | --precise-mbit]",
+    ),
     ("gettimeout", "<timeout_type>"),
     ("import", "[-l] [-v] [-q] [-cd] <keyspace> <table> <directory>..."),
     ("info", "[-T | --tokens]"),
@@ -51,7 +59,9 @@ const USES: &[(&str, &str)] = &[
     ("setconcurrentcompactors", "<count>"),
     ("setguardrailsconfig", "<guardrail> <value>..."),
     ("sethintedhandoffthrottlekb", "<value_in_kb_per_sec>"),
+    ("setinterdcstreamthroughput", "[-e | --entire-sstable-throughput] [-m | --mib] <value_in_mb>"),
     ("setmaxhintwindow", "<value_in_ms>"),
+    ("setstreamthroughput", "[-e | --entire-sstable-throughput] [-m | --mib] <value_in_mb>"),
     ("settimeout", "<timeout_type> <timeout_in_ms>"),
     ("settraceprobability", "<value>"),
     (
