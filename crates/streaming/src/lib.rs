@@ -17,7 +17,6 @@ mod outgoing;
 mod plan;
 mod progress;
 mod receive;
-mod sections;
 pub mod session;
 mod sessions;
 mod streaming;

@@ -10,10 +10,11 @@ use types::TokenRange;
 
 use crate::limits::Load;
 use crate::progress::{Direction, FileKey};
-use crate::sections::{BLOCK_BYTES, put_block};
 use crate::session::SessionId;
 use crate::streaming::Streaming;
-use crate::wire::{Compression, FileHeader, Manifest, Message, Request, Section};
+use crate::wire::{
+    BLOCK_BYTES, Compression, FileHeader, Manifest, Message, Request, Section, put_block,
+};
 
 /// Bytes that are read from a file and sent at once.
 const PIECE_BYTES: usize = 256 << 10;

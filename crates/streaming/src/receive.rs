@@ -7,11 +7,10 @@ use sstable::descriptor::{Component, Format};
 use storage::{SectionsError, SectionsOptions, WholeFile, write_sections};
 
 use crate::progress::{Direction, FileKey};
-use crate::sections::Sections;
 use crate::session::{Event, SessionId};
 use crate::sessions::Slot;
 use crate::streaming::Streaming;
-use crate::wire::{FileHeader, Manifest};
+use crate::wire::{FileHeader, Input, Manifest, Sections};
 use crate::wire_input::WireInput;
 
 /// Bytes that are written at once.

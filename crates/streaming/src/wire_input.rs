@@ -28,22 +28,6 @@ impl WireInput {
         Self { env: env.clone(), socket: Rc::clone(socket), buffer: received, start: 0, end }
     }
 
-    /// Takes the next bytes, at least one and at most so many, behind those that `out` has.
-    ///
-    /// # Errors
-    /// If the connection broke, or ended.
-    pub async fn take(&mut self, most: u64, out: &mut Vec<u8>) -> io::Result<usize> {
-        self.fill(1).await?;
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let buffered = self.buffered();
-        let taken = buffered.get(..most).unwrap_or(buffered);
-        out.extend_from_slice(taken);
-        let taken = taken.len();
-        self.consume(taken);
-        self.env.maybe_yield().await;
-        Ok(taken)
-    }
-
     /// Passes over so many bytes.
     ///
     /// # Errors
@@ -54,7 +38,6 @@ impl WireInput {
             let passed = bytes.min(self.buffered().len() as u64);
             self.consume(passed as usize);
             bytes -= passed;
-            self.env.maybe_yield().await;
         }
         Ok(())
     }
@@ -66,6 +49,7 @@ impl Input for WireInput {
     }
 
     async fn fill(&mut self, count: usize) -> io::Result<()> {
+        self.env.maybe_yield().await;
         while self.end - self.start < count {
             if self.start > 0 {
                 self.buffer.copy_within(self.start..self.end, 0);

@@ -25,6 +25,9 @@ use super::message::{Unwritable, optional_uuid, put_count, put_uuid, table, uuid
 const SECTIONS_MAX: u32 = 1 << 24;
 /// Chunks of a file. With those of 16 KiB it has a terabyte before compression.
 const CHUNKS_MAX: u32 = 1 << 26;
+/// Bytes of a chunk before compression: so many are held of one at a time. The default of a table is
+/// 16 KiB, the most that anybody was seen to set 1 MiB.
+const CHUNK_BYTES_MAX: u32 = 16 << 20;
 /// Options of a compressor.
 const OPTIONS_MAX: u32 = 64;
 /// Components of an SSTable, those of indexes included.
@@ -298,9 +301,8 @@ impl Compression {
         }
         let (chunk_length, max_compressed_length) =
             part(input, what, |reader| Ok((reader.i32()?, reader.i32()?))).await?;
-        let most = sstable::compression_info::MAX_CHUNK_LENGTH;
         let length = u32::try_from(chunk_length).ok();
-        let length = length.filter(|length| length.is_power_of_two() && *length <= most);
+        let length = length.filter(|length| length.is_power_of_two() && *length <= CHUNK_BYTES_MAX);
         let what = "a length of chunks";
         let number = chunk_length.into();
         let chunk_length = length.ok_or(InputError::Impossible { what, number })?;

@@ -58,6 +58,21 @@ pub trait Input {
 
     /// So many of those that are buffered are done with.
     fn consume(&mut self, count: usize);
+
+    /// Takes the next bytes, at least one and at most so many, behind those that `out` has: how many.
+    ///
+    /// # Errors
+    /// As [`Self::fill`].
+    async fn take(&mut self, most: u64, out: &mut Vec<u8>) -> io::Result<usize> {
+        self.fill(1).await?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let buffered = self.buffered();
+        let taken = buffered.get(..most).unwrap_or(buffered);
+        out.extend_from_slice(taken);
+        let taken = taken.len();
+        self.consume(taken);
+        Ok(taken)
+    }
 }
 
 /// Of bytes that are all there.

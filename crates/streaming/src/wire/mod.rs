@@ -20,7 +20,9 @@
 mod file;
 mod input;
 mod message;
+mod sections;
 
 pub use file::{Compression, FileHeader, Manifest, Section};
 pub use input::{Input, InputError};
 pub use message::{Init, Message, Operation, Preview, Request, Summary, Unwritable};
+pub use sections::{BLOCK_BYTES, SectionError, Sections, put_block};

@@ -11,20 +11,21 @@ use sstable::compressor::{Codec, Compressor};
 use storage::SectionBytes;
 use thiserror::Error;
 
-use crate::wire::{Compression, FileHeader, Input, InputError, Section};
-use crate::wire_input::WireInput;
+use super::file::{Compression, FileHeader, Section};
+use super::input::{Input, InputError};
 
 /// Bytes of data that are in a block at most. Cassandra's nodes send those of a chunk of `CRC.db`,
 /// which is 64 KiB.
 const BLOCK_BYTES_MAX: usize = 16 << 20;
 /// Bytes of data that a block that this node sends has at most.
-pub(crate) const BLOCK_BYTES: usize = 64 << 10;
+pub const BLOCK_BYTES: usize = 64 << 10;
 /// Bytes of a chunk's checksum.
 const CHECKSUM_BYTES: usize = 4;
 
 /// Why sections did not come.
 #[derive(Debug, Error)]
-pub(crate) enum SectionError {
+#[non_exhaustive]
+pub enum SectionError {
     /// The connection.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -51,12 +52,18 @@ impl From<std::io::Error> for SectionError {
 }
 
 /// Sections that come.
-pub(crate) struct Sections<'a> {
-    input: &'a mut WireInput,
+pub struct Sections<'a, I> {
+    input: &'a mut I,
     sections: std::vec::IntoIter<Section>,
     /// What is left of the present section.
     present: Option<Section>,
     form: Form,
+}
+
+impl<I> std::fmt::Debug for Sections<'_, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Sections({:?})", self.present)
+    }
 }
 
 enum Form {
@@ -74,9 +81,12 @@ struct Chunks {
     stored: Vec<u8>,
 }
 
-impl<'a> Sections<'a> {
+impl<'a, I: Input> Sections<'a, I> {
     /// Those that a file's header names.
-    pub fn new(header: &FileHeader, input: &'a mut WireInput) -> Result<Self, SectionError> {
+    ///
+    /// # Errors
+    /// If nobody here knows the compressor.
+    pub fn new(header: &FileHeader, input: &'a mut I) -> Result<Self, SectionError> {
         let form = match &header.compression {
             Some(compression) => Form::Chunks(Box::new(Chunks::new(compression)?)),
             None => Form::Blocks,
@@ -85,7 +95,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-impl SectionBytes for Sections<'_> {
+impl<I: Input> SectionBytes for Sections<'_, I> {
     type Error = SectionError;
 
     async fn next(&mut self) -> Result<Vec<u8>, SectionError> {
@@ -126,9 +136,9 @@ impl Chunks {
     }
 
     /// What the chunk that holds a section's start has of it.
-    async fn next(
+    async fn next<I: Input>(
         &mut self,
-        input: &mut WireInput,
+        input: &mut I,
         section: Section,
     ) -> Result<Vec<u8>, SectionError> {
         let start = section.from & !u64::from(self.chunk_length - 1);
@@ -141,7 +151,7 @@ impl Chunks {
         Ok(chunk.get(from..to).unwrap_or_default().to_vec())
     }
 
-    async fn read(&mut self, input: &mut WireInput) -> Result<Vec<u8>, SectionError> {
+    async fn read<I: Input>(&mut self, input: &mut I) -> Result<Vec<u8>, SectionError> {
         let (_, length) = self.lengths.next().ok_or(SectionError::Chunks)?;
         let most = self.chunk_length as usize;
         let is_raw = length >= self.max_compressed_length;
@@ -173,7 +183,7 @@ impl Chunks {
 }
 
 /// Reads a block.
-async fn block(input: &mut WireInput) -> Result<Vec<u8>, SectionError> {
+async fn block<I: Input>(input: &mut I) -> Result<Vec<u8>, SectionError> {
     input.fill(2 * size_of::<i32>()).await?;
     let mut reader = types::Reader::new(input.buffered());
     let what = "a block";
@@ -198,8 +208,8 @@ async fn block(input: &mut WireInput) -> Result<Vec<u8>, SectionError> {
     }
 }
 
-/// Appends a block of data.
-pub(crate) fn put_block(data: &[u8], out: &mut Vec<u8>) {
+/// Appends a block of data, of at most [`BLOCK_BYTES`].
+pub fn put_block(data: &[u8], out: &mut Vec<u8>) {
     assert!(data.len() <= BLOCK_BYTES, "a block has the bytes of a chunk at most");
     let header = out.len();
     out.extend_from_slice(&[0; 8]);
