@@ -14,6 +14,7 @@ mod hints;
 mod internode;
 mod payloads;
 mod schemas;
+mod streams;
 mod values;
 mod yaml;
 
@@ -42,6 +43,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("commitlog", commitlog::commitlog),
     ("hints", hints::hints),
     ("schema", schemas::schemas),
+    ("streams", streams::streams),
 ];
 
 fn target() -> Target {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::bench;
-use crate::campaign::{files, forms, fuzz, hostile, power, seeds};
+use crate::campaign::{files, forms, fuzz, hostile, power, seeds, streams as streamed};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::{dist, door, drivers, load, oracle, ring as mixed, tidy};
@@ -69,6 +69,12 @@ const STAGES: &[Stage] = &[
         what: "the corpus through both of a Cassandra and a Helenus in a ring, and through three Helenus, all replicas asked; TLS between nodes",
         budget_minutes: 7,
         run: ring,
+    },
+    Stage {
+        name: "streams",
+        what: "a Cassandra and two Helenus fetch SSTables from each other, whole and in parts",
+        budget_minutes: 3,
+        run: streams,
     },
     Stage {
         name: "drivers",
@@ -326,6 +332,12 @@ fn ring() -> Outcome<Tally> {
         }
     }
     Ok(tally)
+}
+
+/// Each table that reads alike counts as a check.
+fn streams() -> Outcome<Tally> {
+    let found = streamed::share()?;
+    Ok(Tally { passed: found.tables, failed: 0, problems: found.problems })
 }
 
 /// Corpus files (`conformance/settings`) for a node with another setting than the default.

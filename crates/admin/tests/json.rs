@@ -53,6 +53,8 @@ const SHOWING: &[&str] = &[
     "listsnapshots",
     "listsnapshots -e",
     "netstats",
+    "getstreamthroughput",
+    "getinterdcstreamthroughput -m",
     "proxyhistograms",
     "reloadseeds",
     "ring",
@@ -78,6 +80,9 @@ const SHOWING: &[&str] = &[
 /// Verbs that only do something.
 const DOING: &[&str] = &[
     "assassinate 10.0.0.1",
+    "rebuild -ks ks -ts (1,2] dc1",
+    "setstreamthroughput -m 10",
+    "setinterdcstreamthroughput -e 0",
     "clearsnapshot --all",
     "compact",
     "disableautocompaction",

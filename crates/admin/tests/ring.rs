@@ -101,7 +101,16 @@ fn figures_as_cassandra_prints_them() {
     assert_eq!(
         out("netstats"),
         "Mode: NORMAL\n\
-         Not sending any streams.\n\
+         Rebuild c0ffee00-ca5c-11f0-8000-00000000000a\n\
+         \x20   /10.0.0.2\n\
+         \x20       Receiving 7 files, 1000 bytes total. Already received 0 files (0.00%), 500 bytes \
+         total (50.00%)\n\
+         \x20           /data/ks/t-1/nb-3-big-Data.db 500/1000 bytes (50%) received from \
+         idx:0/10.0.0.2\n\
+         \x20       Sending 2 files, 3145728 bytes total. Already sent 1 files (50.00%), 2097152 bytes \
+         total (66.67%)\n\
+         \x20           /data/ks/t-1/nb-1-big-Data.db 2097152/2097152 bytes (100%) sent to \
+         idx:0/10.0.0.2\n\
          Read Repair Statistics:\n\
          Attempted: 0\n\
          Mismatch (Blocking): 3\n\
@@ -111,7 +120,21 @@ fn figures_as_cassandra_prints_them() {
          Small messages                  n/a         0              0         0\n\
          Gossip messages                 n/a         1            289         2\n"
     );
-    assert_eq!(out("netstats -H"), out("netstats"));
+    let readable = out("netstats -H");
+    assert!(readable.contains("Sending 2 files, 3 MiB total."), "{readable}");
+    assert!(out("-pp netstats").contains("    /10.0.0.2:7000\n"));
+    for (verb, text) in [
+        ("getstreamthroughput", "stream throughput: 200 Mb/s"),
+        ("getstreamthroughput -d", "stream throughput: 200.0 Mb/s"),
+        ("getstreamthroughput -e", "entire SSTable stream throughput: 24.0 MiB/s"),
+        ("getinterdcstreamthroughput -m", "inter-datacenter stream throughput: 24.0 MiB/s"),
+        (
+            "getinterdcstreamthroughput -e",
+            "entire SSTable inter-datacenter stream throughput: unlimited",
+        ),
+    ] {
+        assert_eq!(out(verb), format!("Current {text}\n"), "{verb}");
+    }
     assert_eq!(
         out("tpstats"),
         "Pool Name                      Active Pending Completed Blocked All time blocked\n\

@@ -53,6 +53,7 @@ mod served;
 mod shard;
 mod shard_context;
 mod statements;
+pub mod topology;
 mod traced;
 mod tracing;
 mod truncation;

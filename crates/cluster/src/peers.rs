@@ -90,6 +90,7 @@ pub(crate) fn patience(timeouts: &Timeouts) -> Patience {
         },
         connect: timeouts.internode_connect,
         user: timeouts.internode_user,
+        ..Patience::default()
     }
 }
 
@@ -117,7 +118,8 @@ impl Peers {
         to_shard: impl Fn(usize, Job) + 'static,
         note: impl Fn(Level, String) + 'static,
     ) {
-        settings.patience = patience(&self.shard.timeouts());
+        let streaming_user = self.shard.config.streams.tcp_user;
+        settings.patience = Patience { streaming_user, ..patience(&self.shard.timeouts()) };
         let messenger = Messenger::new(&self.shard.env, settings, registry, to_shard);
         let _ = self.messenger.set(messenger);
         let _ = self.notes.set(Box::new(note));

@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use config::{Config, Timeouts};
 use env::Class;
-use messaging::Serve;
+use messaging::{Patience, Serve};
 use metrics::Registry;
 use protocol::Event;
 use ring::Snitch;
 use schema::Schema;
 use storage::Engine;
 use storage::shards::{Components, Remote};
+use streaming::Streaming;
 
 use crate::auth::Auth;
 use crate::batch_log::BatchLog;
@@ -48,6 +49,7 @@ use crate::saved_caches::SavedCaches;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::statements::Statements;
+use crate::topology::{Rebuild, StreamHost, stream_settings};
 use crate::tracing::Tracer;
 use crate::truncation::Truncation;
 use crate::turns::Turns;
@@ -71,6 +73,8 @@ pub struct Shard {
     replica: Rc<Replica>,
     virtual_tables: Rc<VirtualTables>,
     tracer: Rc<Tracer>,
+    streaming: Rc<Streaming>,
+    rebuild: Rc<Rebuild>,
     /// Serves other nodes; the messenger holds it by a weak handle.
     server: OnceCell<Rc<PeerServer>>,
     /// On the first shard: this node's part in the ring.
@@ -202,7 +206,16 @@ impl Shard {
             &virtual_tables,
         );
         let replica = paths.replica(&context, components, &peers, &schema);
+        let host = StreamHost::new(&context, &peers);
+        let streaming = Streaming::new(
+            engine,
+            components.remote(),
+            host,
+            stream_settings(&context.config.streams),
+        );
+        let rebuild = Rebuild::new(&context, &peers, &streaming);
         components.add(&peers);
+        components.add(&streaming);
         components.add(&clients);
         components.add(&saved_caches);
         components.add(&acceptors);
@@ -238,6 +251,8 @@ impl Shard {
             replica,
             virtual_tables,
             tracer,
+            streaming,
+            rebuild,
             server: OnceCell::new(),
             membership: OnceCell::new(),
         });
@@ -269,7 +284,8 @@ impl Shard {
     pub fn set_timeouts(&self, timeouts: Timeouts) {
         self.context.set_timeouts(timeouts);
         if let Some(messenger) = self.peers.messenger() {
-            messenger.set_patience(patience(&timeouts));
+            let streaming_user = messenger.patience().streaming_user;
+            messenger.set_patience(Patience { streaming_user, ..patience(&timeouts) });
         }
     }
 
@@ -339,6 +355,16 @@ impl Shard {
         &self.tracer
     }
 
+    /// What goes to and comes from other nodes as files.
+    pub fn streaming(&self) -> &Rc<Streaming> {
+        &self.streaming
+    }
+
+    /// `nodetool rebuild`; on the first shard.
+    pub fn rebuild(&self) -> &Rc<Rebuild> {
+        &self.rebuild
+    }
+
     /// What fills caches with what was saved of them.
     pub fn saved_caches(&self) -> &Rc<SavedCaches> {
         &self.saved_caches
@@ -354,9 +380,9 @@ impl Shard {
         if self.context.env.shard() == 0 {
             messenger.claim()?;
         }
-        let Self { peers, replica, tracer, server, .. } = &**self;
-        let made =
-            || PeerServer::new((&self.context, peers), replica, &self.coordinator.schema, tracer);
+        let Self { peers, replica, tracer, streaming, server, .. } = &**self;
+        let schema = &self.coordinator.schema;
+        let made = || PeerServer::new((&self.context, peers), replica, schema, streaming, tracer);
         let server: Rc<dyn Serve> = Rc::clone(server.get_or_init(made)) as _;
         messenger.listen(Rc::downgrade(&server))
     }

@@ -9,7 +9,7 @@ use crate::key::{Key, Standing, Value};
 use crate::section::{
     Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
     DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, LogCompression,
-    NativeTransport, ReadSizes, SavedCaches, ServerTls, Timeouts,
+    NativeTransport, ReadSizes, SavedCaches, ServerTls, Streams, Timeouts,
 };
 use crate::table::Index;
 use crate::values::{self, Values};
@@ -46,6 +46,8 @@ pub struct Config {
     pub hints_directory: PathBuf,
     /// Hints.
     pub hints: Hints,
+    /// Streams.
+    pub streams: Streams,
     /// `saved_caches_directory`.
     pub saved_caches_directory: PathBuf,
 

@@ -39,7 +39,7 @@ pub use section::{
     Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
     DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
     InternodeCompression, InternodeEncryption, LogCompression, NativeTransport, ReadSizes,
-    SavedCache, SavedCaches, ServerTls, Store, Timeouts, TlsStores,
+    SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts, TlsStores,
 };
 pub use table::keys;
 pub use table::own::MAX_SHARDS;

@@ -106,6 +106,35 @@ pub struct Hints {
     pub cleans_up: bool,
 }
 
+/// Streams between nodes (`stream_*`, `streaming_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// `stream_entire_sstables`: are SSTables sent whole where all of them is asked for?
+    pub whole_files: bool,
+    /// What this node sends, in bytes a second; zero for no limit.
+    pub limits: StreamLimits,
+    /// `streaming_keep_alive_period`; zero for never.
+    pub keep_alive: Duration,
+    /// `internode_streaming_tcp_user_timeout`.
+    pub tcp_user: Duration,
+    /// `skip_stream_disk_space_check`.
+    pub skips_space_check: bool,
+}
+
+/// How fast a node sends files, in bytes a second; zero for no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// `stream_throughput_outbound`: parts of SSTables, to all nodes together.
+    pub parts: u64,
+    /// `inter_dc_stream_throughput_outbound`: the same to nodes of other data centres.
+    pub far_parts: u64,
+    /// `entire_sstable_stream_throughput_outbound`: whole SSTables, to all nodes together.
+    pub whole: u64,
+    /// `entire_sstable_inter_dc_stream_throughput_outbound`: the same to nodes of other data
+    /// centres.
+    pub far_whole: u64,
+}
+
 /// Who keeps a logged batch until it is written (`batchlog_endpoint_strategy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchlogEndpoints {

@@ -19,6 +19,7 @@ use types::Address;
 use crate::messenger::{Held, Intake, Messenger, Serve, Served};
 use crate::open::PER_IP_MAX;
 use crate::settings::Settings;
+use crate::stream_socket::{Entered, StreamSocket};
 use crate::wire::Wire;
 
 /// How long to wait where no connection can be accepted.
@@ -49,9 +50,7 @@ fn found(arrival: Arrival<'_>) -> Found {
     match arrival {
         Arrival::Wait(needed) => Found::Read(needed),
         Arrival::Opened(initiate) => Found::Opened(initiate),
-        Arrival::Stream => {
-            Found::End("it wants to stream data, which this release does not support".to_owned())
-        }
+        Arrival::Stream => unreachable!("who streams has the connection by now"),
         Arrival::Refused(error) => Found::End(error.to_string()),
         Arrival::Messages(outcome) => match outcome {
             Outcome::Wait(needed) => Found::Read(needed),
@@ -116,20 +115,18 @@ fn listen_at(
         loop {
             match listener.accept().await {
                 Ok((stream, remote)) => {
-                    if !messenger.open.enter(remote.ip()) {
+                    let Some(entered) = Entered::new(&messenger, remote.ip()) else {
                         messenger.tally.refused.inc();
                         let why = format!("it has {PER_IP_MAX} connections to one shard already");
                         messenger.note_inbound(remote.ip(), Level::Warn, &why);
                         continue;
-                    }
+                    };
                     let taking = Rc::clone(&messenger);
                     messenger.env.spawn(Class::Statement, async move {
-                        taking.tally.inbound.add(1);
                         let inbound = Inbound::new(&taking, remote.ip(), takes_tls_only);
-                        let (level, end) = inbound.run(stream).await;
-                        taking.tally.inbound.add(-1);
-                        taking.open.leave(remote.ip());
-                        taking.note_inbound(remote.ip(), level, &end);
+                        if let Err((level, end)) = inbound.run(stream, entered).await {
+                            taking.note_inbound(remote.ip(), level, &end);
+                        }
                     });
                 }
                 Err(_) => {
@@ -154,6 +151,8 @@ struct Inbound {
     remote: IpAddr,
     /// Does it come in where nothing but TLS is taken?
     takes_tls_only: bool,
+    /// Who opened it, if it is for streams.
+    streams: Option<Address>,
 }
 
 impl Inbound {
@@ -169,32 +168,42 @@ impl Inbound {
             large: Cell::new(None),
             remote,
             takes_tls_only,
+            streams: None,
         }
     }
 
-    /// Serves it until it ends: why that was. A connection that never served is refused, which is
-    /// graver.
-    async fn run(mut self, socket: TcpStream) -> (Level, String) {
+    /// Serves it until it ends, and says why that was; or hands it on to who streams. A connection
+    /// that never served is refused, which is graver.
+    async fn run(mut self, socket: TcpStream, entered: Entered) -> Result<(), (Level, String)> {
         let messenger = Rc::clone(&self.messenger);
         let offered = messenger.settings.encryption.as_ref();
         let offered = offered.filter(|of| of.is_offered || self.takes_tls_only);
         let stream = match Wire::accepted(&messenger.env, socket, offered.map(|of| &of.tls)) {
             Ok(stream) => stream,
-            Err(error) => return (Level::Warn, tls::explain(&error)),
+            Err(error) => return Err((Level::Warn, tls::explain(&error))),
         };
         let patience = messenger.patience().handshake();
         match messenger.env.timeout(patience, self.until(&stream, true)).await {
             Err(_) => {
                 messenger.tally.refused.inc();
-                return (Level::Warn, "it did not complete the handshake in time".to_owned());
+                let why = "it did not complete the handshake in time".to_owned();
+                return Err((Level::Warn, why));
             }
             Ok(Some(end)) => {
                 messenger.tally.refused.inc();
-                return (Level::Warn, end);
+                return Err((Level::Warn, end));
             }
             Ok(None) => {}
         }
-        (Level::Info, self.until(&stream, false).await.unwrap_or_default())
+        if let Some(from) = self.streams {
+            self.input.drain(..self.start);
+            let socket = StreamSocket::accepted(stream, from, self.input, entered);
+            if let Some(server) = messenger.server.get().and_then(Weak::upgrade) {
+                server.stream(socket);
+            }
+            return Ok(());
+        }
+        Err((Level::Info, self.until(&stream, false).await.unwrap_or_default()))
     }
 
     /// Goes on until the connection ends, and says why; or until the handshake is done.
@@ -230,10 +239,8 @@ impl Inbound {
                 },
                 Found::Opened(initiate) => {
                     if initiate.connection == Connection::Streaming {
-                        return Some(
-                            "it wants to stream data, which this release does not support"
-                                .to_owned(),
-                        );
+                        self.streams = Some(initiate.from);
+                        return None;
                     }
                     self.intake = Some(self.messenger.intake(initiate.from));
                     if in_handshake {

@@ -24,9 +24,11 @@ mod open;
 mod outbound;
 mod quotas;
 mod settings;
+mod stream_socket;
 mod tally;
 mod wire;
 
 pub use counts::{Came, Sent};
 pub use messenger::{Answer, Failed, Job, Messenger, Serve, Served};
 pub use settings::{Capacity, Encryption, Patience, Settings};
+pub use stream_socket::StreamSocket;

@@ -24,6 +24,7 @@ use crate::link::Link;
 use crate::open::Open;
 use crate::quotas::Quotas;
 use crate::settings::{Encryption, Patience, Settings};
+use crate::stream_socket::StreamSocket;
 use crate::tally::Tally;
 
 /// Nodes that are not of the ring, as those that are about to join it, to which a shard has
@@ -115,6 +116,9 @@ pub trait Serve {
 
     /// Are connections with a node encrypted (`internode_encryption`)?
     fn encrypts(&self, with: Address) -> bool;
+
+    /// A node opened a connection for streams.
+    fn stream(&self, socket: StreamSocket);
 
     /// Something that the operator should know; it may come often.
     fn note(&self, level: Level, message: String);

@@ -33,6 +33,8 @@ pub struct Patience {
     pub connect: Duration,
     /// `internode_tcp_user_timeout`: a connection that takes nothing for so long is closed.
     pub user: Duration,
+    /// `internode_streaming_tcp_user_timeout`: the same of connections for streams.
+    pub streaming_user: Duration,
 }
 
 impl Default for Patience {
@@ -41,6 +43,7 @@ impl Default for Patience {
             timeouts: Timeouts::default(),
             connect: Duration::from_secs(2),
             user: Duration::from_secs(30),
+            streaming_user: Duration::from_secs(300),
         }
     }
 }

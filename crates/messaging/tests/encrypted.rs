@@ -152,6 +152,8 @@ impl Serve for Echo {
         self.encrypts.iter().any(|n| node(*n).ip == with.ip)
     }
 
+    fn stream(&self, _: messaging::StreamSocket) {}
+
     fn note(&self, level: Level, message: String) {
         self.seen.notes.borrow_mut().push((self.n, level, message));
     }

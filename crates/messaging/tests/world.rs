@@ -80,6 +80,8 @@ impl Serve for Echo {
         false
     }
 
+    fn stream(&self, _: messaging::StreamSocket) {}
+
     fn note(&self, _: Level, message: String) {
         self.seen.notes.borrow_mut().push(message);
     }

@@ -1,33 +1,10 @@
 //! Ranges of the ring by node, and shares of it.
 
-use types::Token;
+use types::{Token, TokenRange};
 
 use crate::node::NodeIndex;
 use crate::placement::{Placement, Replicas};
 use crate::ring::Ring;
-
-/// Tokens after `left` up to `right`, both over the ring's end if `left` is not less; all if they
-/// are one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TokenRange {
-    /// Not part of it.
-    pub left: Token,
-    /// Its last one.
-    pub right: Token,
-}
-
-impl TokenRange {
-    /// All tokens.
-    pub const ALL: Self = Self { left: Token::MIN, right: Token::MIN };
-
-    /// Is a token in it?
-    pub fn contains(self, token: Token) -> bool {
-        match self.left < self.right {
-            true => self.left < token && token <= self.right,
-            false => self.left < token || token <= self.right,
-        }
-    }
-}
 
 /// A range and the nodes that have it: what `nodetool describering` prints of a keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

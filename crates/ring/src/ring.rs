@@ -150,7 +150,7 @@ impl Ring {
     }
 
     /// How far a node is from this one: the less, the nearer.
-    pub(crate) fn distance(&self, node: NodeIndex) -> u8 {
+    pub fn distance(&self, node: NodeIndex) -> u8 {
         self.layout.distances[node.at()]
     }
 

@@ -208,6 +208,40 @@ impl Codec {
         }
     }
 
+    /// Replaces `out` by what `stored` was made from, where nobody says how many bytes that is.
+    ///
+    /// # Errors
+    /// If it is more than `most` bytes, or nothing can be made of it.
+    pub fn decompress_up_to(
+        &mut self,
+        stored: &[u8],
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let length = match self.compressor {
+            Compressor::Lz4 => {
+                let length = stored.first_chunk().map(|length| u32::from_le_bytes(*length));
+                length.and_then(|length| usize::try_from(length).ok())
+            }
+            Compressor::Snappy => snap::raw::decompress_len(stored).ok(),
+            Compressor::Noop => Some(stored.len()),
+            // they say where they end
+            Compressor::Deflate | Compressor::Zstd(_) => Some(most),
+        };
+        out.clear();
+        let room = length.filter(|length| *length <= most);
+        if let Some(room) = room {
+            out.resize(room, 0);
+            if let Some(written) = self.unpack(stored, out) {
+                out.truncate(written);
+                return Ok(());
+            }
+        }
+        out.clear();
+        let class = self.compressor.class();
+        corrupt(CHUNK, format!("{class} does not decompress it to at most {most} bytes"))
+    }
+
     fn unpack(&mut self, stored: &[u8], out: &mut [u8]) -> Option<usize> {
         match self.compressor {
             Compressor::Lz4 => {

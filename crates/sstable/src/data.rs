@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use rows::Deletion;
-use rows::codec::{CodecError, Decoded, Decoder, read_partition_deletion};
+use rows::codec::{CodecError, Decoded, Decoder, Format, Header, read_partition_deletion};
+use rows::{Deletion, Layout};
 use types::Reader;
 
+use crate::descriptor::Version;
 use crate::error::{Error, Result, corrupt};
+use crate::statistics::HeaderComponent;
 use crate::table::{Table, format};
 
 const NAME: &str = "Data.db";
@@ -36,10 +38,86 @@ pub enum Next {
     NeedMore,
 }
 
+/// What a cursor must know of the data that it reads.
+pub trait Shape {
+    /// How rows are encoded.
+    fn format(&self) -> Format;
+    /// The layout of the rows.
+    fn layout(&self) -> &Arc<Layout>;
+    /// What rows are encoded relative to.
+    fn header(&self) -> &Header;
+    /// Bytes of the data, uncompressed: it ends there, between two partitions.
+    fn uncompressed_length(&self) -> u64;
+}
+
+impl Shape for Table {
+    fn format(&self) -> Format {
+        format(self.descriptor.version)
+    }
+
+    fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn uncompressed_length(&self) -> u64 {
+        self.uncompressed_length()
+    }
+}
+
+/// The shape of partitions that another node sends out of its SSTable.
+#[derive(Debug)]
+pub struct StreamShape {
+    format: Format,
+    layout: Arc<Layout>,
+    header: Header,
+    length: u64,
+}
+
+impl StreamShape {
+    /// Of an SSTable of a version with this header; the partitions have so many bytes. A table of
+    /// counters says so by its schema.
+    ///
+    /// # Errors
+    /// If the header makes no sense.
+    pub fn new(
+        version: Version,
+        component: &HeaderComponent,
+        is_counter: bool,
+        length: u64,
+    ) -> Result<Self> {
+        let layout = Arc::new(component.layout(is_counter)?);
+        let format = format(version);
+        let header = component.header(format, &layout)?;
+        Ok(Self { format, layout, header, length })
+    }
+}
+
+impl Shape for StreamShape {
+    fn format(&self) -> Format {
+        self.format
+    }
+
+    fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    fn header(&self) -> &Header {
+        &self.header
+    }
+
+    fn uncompressed_length(&self) -> u64 {
+        self.length
+    }
+}
+
 /// The cursor.
 #[derive(Debug)]
-pub struct DataCursor {
-    table: Arc<Table>,
+pub struct DataCursor<S = Table> {
+    shape: Arc<S>,
     decoder: Decoder,
     window: Vec<u8>,
     /// Where the window starts in the uncompressed data.
@@ -48,11 +126,11 @@ pub struct DataCursor {
     used: usize,
 }
 
-impl DataCursor {
+impl<S: Shape> DataCursor<S> {
     /// A cursor at a position of the uncompressed data.
-    pub fn new(table: &Arc<Table>, position: u64) -> Self {
+    pub fn new(shape: &Arc<S>, position: u64) -> Self {
         Self {
-            table: Arc::clone(table),
+            shape: Arc::clone(shape),
             decoder: Decoder::new(),
             window: Vec::new(),
             start: position,
@@ -60,9 +138,9 @@ impl DataCursor {
         }
     }
 
-    /// The table.
-    pub fn table(&self) -> &Arc<Table> {
-        &self.table
+    /// What it reads.
+    pub fn shape(&self) -> &Arc<S> {
+        &self.shape
     }
 
     /// Where the cursor stands.
@@ -100,7 +178,7 @@ impl DataCursor {
     }
 
     fn need_more<T>(&self) -> Result<Option<T>> {
-        if self.wants() >= self.table.uncompressed_length() {
+        if self.wants() >= self.shape.uncompressed_length() {
             return corrupt(NAME, format!("it ends inside the partition at {}", self.position()));
         }
         Ok(None)
@@ -116,7 +194,7 @@ impl DataCursor {
     /// # Errors
     /// If the bytes are not the start of a partition.
     pub fn partition_start(&mut self) -> Result<Option<PartitionStart>> {
-        let format = format(self.table.descriptor.version);
+        let format = self.shape.format();
         let rest = self.rest();
         let Some(head) = rest.first_chunk::<2>() else { return self.need_more() };
         let key_end = 2 + usize::from(u16::from_be_bytes(*head));
@@ -125,15 +203,15 @@ impl DataCursor {
         let after = rest.get(key_end..).expect("what follows a key begins where it ends");
         let mut reader = Reader::new(after);
         // 12 bytes in every format that has them all
-        if after.len() < 12 && self.wants() < self.table.uncompressed_length() {
+        if after.len() < 12 && self.wants() < self.shape.uncompressed_length() {
             return Ok(None);
         }
         let deletion = read_partition_deletion(format, &mut reader).map_err(|e| self.codec(e))?;
         let mut length = key_end + reader.position();
         let mut static_row = None;
-        if !self.table.layout.statics.is_empty() {
+        if !self.shape.layout().statics.is_empty() {
             let bytes = self.window.get(self.used + length..).expect(WITHIN);
-            let (layout, header) = (&self.table.layout, &self.table.header);
+            let (layout, header) = (self.shape.layout(), self.shape.header());
             match self.decoder.static_row(layout, header, bytes) {
                 Err(error) => return Err(self.codec(error)),
                 Ok(Decoded::NeedMore(_)) => return self.need_more(),
@@ -161,7 +239,7 @@ impl DataCursor {
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Next> {
         loop {
             let bytes = self.window.get(self.used..).expect(WITHIN);
-            match self.decoder.unfiltered(&self.table.layout, &self.table.header, bytes) {
+            match self.decoder.unfiltered(self.shape.layout(), self.shape.header(), bytes) {
                 Err(error) => return Err(self.codec(error)),
                 Ok(Decoded::Unfiltered { unfiltered, consumed }) => {
                     out.clear();

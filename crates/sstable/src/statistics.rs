@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use rows::codec::{EncodingStats, Format, Header, read_bound};
 use rows::{ClusteringBuilder, ClusteringColumn, ColumnLayout, Layout};
 use types::CqlType;
-use types::{Reader as VReader, WriteBytes};
+use types::{ReadError, Reader as VReader, WriteBytes};
 
 use crate::bytes::{Reader, put_int, put_utf};
 use crate::descriptor::{NB, Version};
@@ -161,7 +161,8 @@ impl HeaderComponent {
         Ok(Header::of_columns(format, self.stats, layout, statics, regulars))
     }
 
-    fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends its bytes, as `Statistics.db` and streams have them.
+    pub fn write(&self, out: &mut Vec<u8>) {
         self.stats.write(out);
         out.put_vint_bytes(self.key_type.as_bytes());
         out.put_uvint(self.clustering_types.len() as u64);
@@ -177,7 +178,30 @@ impl HeaderComponent {
         }
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self> {
+    /// Steps over one, which only what it is says how long it is.
+    ///
+    /// # Errors
+    /// If the bytes end before it does, or name more columns than a table can have.
+    pub fn pass_over(reader: &mut VReader<'_>) -> std::result::Result<(), ReadError> {
+        let list = |reader: &mut VReader<'_>, texts: u64| {
+            let count = reader.uvint()?;
+            if count > COLUMNS_MAX {
+                return Err(ReadError::Length(count as i64));
+            }
+            (0..count * texts).try_for_each(|_| reader.vint_bytes().map(drop))
+        };
+        EncodingStats::read(reader)?;
+        reader.vint_bytes()?;
+        list(reader, 1)?;
+        list(reader, 2)?;
+        list(reader, 2)
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    ///
+    /// # Errors
+    /// If it is not what it should be.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut reader = VReader::new(bytes);
         let read = |e| Error::Corrupt { component: NAME, what: format!("header: {e}") };
         let stats = EncodingStats::read(&mut reader).map_err(read)?;
@@ -259,7 +283,7 @@ impl Statistics {
         let mut stats = Vec::new();
         self.stats.encode(&mut stats);
         let mut header = Vec::new();
-        self.header.encode(&mut header);
+        self.header.write(&mut header);
         assemble(&[&validation, &compaction, &stats, &header])
     }
 
@@ -277,7 +301,7 @@ impl Statistics {
         let filter_chance = validation.f64()?;
         let cardinality = Reader::new(NAME, parts[1]).int_bytes()?.to_vec();
         let stats = Stats::decode(parts[2], version)?;
-        let header = HeaderComponent::decode(parts[3])?;
+        let header = HeaderComponent::parse(parts[3])?;
         Ok(Self { partitioner, filter_chance, cardinality, stats, header })
     }
 }

@@ -11,8 +11,10 @@ use sstable::bti::{self, PARTITIONS_TAIL_MAX};
 use sstable::descriptor::{Component, Descriptor, Format, NB};
 use sstable::statistics::Statistics;
 use sstable::table::{ChunkRange, Index, IndexParts, Parts, Table};
+use types::Uuid;
 use types::hash::HashMap;
 
+use crate::arrivals::Stamp;
 use crate::caches::{CacheStats, ChunkCache, ChunkKey, Clock};
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
@@ -176,6 +178,23 @@ impl SSTable {
             true => self.write_statistics(env, |statistics| statistics.stats.repaired_at = 0).await,
             false => Ok(()),
         }
+    }
+
+    /// Its metadata say so from now on; those of another version stay, but for the level.
+    pub(crate) async fn stamp(&self, env: &Env, stamp: Stamp) -> Result<(), StorageError> {
+        self.level.store(usize::try_from(stamp.level).unwrap_or(0), Ordering::Relaxed);
+        let stats = &self.table.statistics.stats;
+        let pending_repair = stamp.pending_repair.map(Uuid::to_bytes);
+        let is_so = (stats.level, stats.repaired_at, stats.pending_repair)
+            == (stamp.level, stamp.repaired_at, pending_repair);
+        if is_so || self.table.descriptor.version != NB {
+            return Ok(());
+        }
+        self.write_statistics(env, |statistics| {
+            statistics.stats.repaired_at = stamp.repaired_at;
+            statistics.stats.pending_repair = pending_repair;
+        })
+        .await
     }
 
     /// Writes its metadata anew, with a change.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use crc32fast::Hasher;
 use env::{Env, File, OpenOptions};
+use rows::Layout;
 use schema::{Column, Table, TableId};
 use sstable::checksum::parse_digest;
 use sstable::descriptor::{Component, Descriptor, NB};
+use sstable::statistics::HeaderComponent;
 use types::{CqlType, Token};
 
 use crate::compaction::Pace;
@@ -152,24 +154,31 @@ async fn verify(
     Ok(())
 }
 
-/// Are its key, its clustering and its columns the table's? Columns that the table has no more are
-/// passed over.
+/// Are its key, its clustering and its columns the table's?
 fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
     let header = &sstable.table.statistics.header;
-    let refused =
-        |what: String| Err(StorageError::corrupt(sstable.path(&Component::Statistics), what));
+    let fits = fits(table, header, &sstable.table.layout);
+    fits.map_err(|what| StorageError::corrupt(sstable.path(&Component::Statistics), what))
+}
+
+/// Are rows with this header, of which this is the layout, rows of the table? Columns that the table
+/// has no more are passed over.
+///
+/// # Errors
+/// If not: why.
+pub(crate) fn fits(table: &Table, header: &HeaderComponent, theirs: &Layout) -> Result<(), String> {
     let key: Vec<CqlType> = table.partition_key.iter().map(|column| column.ty.clone()).collect();
     let key = types::key_to_marshal_string(&key);
     if header.key_type != key {
-        return refused(format!(
+        return Err(format!(
             "its partition key is of type {}, that of the table of type {key}",
             header.key_type
         ));
     }
-    let (theirs, ours) = (&sstable.table.layout, &table.layout);
+    let ours = &table.layout;
     if theirs.clustering != ours.clustering {
         let types = header.clustering_types.join(", ");
-        return refused(format!("its clustering columns ({types}) differ from those of the table"));
+        return Err(format!("its clustering columns ({types}) differ from those of the table"));
     }
     let columns = [(&theirs.statics, &table.statics), (&theirs.regulars, &table.regulars)];
     for (theirs, ours) in columns {
@@ -180,7 +189,7 @@ fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
                 None => table.dropped.contains_key(&*column.name),
             };
             if !fits {
-                return refused(format!(
+                return Err(format!(
                     "its column {} is not in the table, or has another type there",
                     column.name
                 ));

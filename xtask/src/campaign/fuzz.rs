@@ -31,6 +31,7 @@ const TARGETS: &[(&str, u64)] = &[
     ("commitlog", 4),
     ("hints", 2),
     ("schema", 4),
+    ("streams", 4),
 ];
 /// What libFuzzer needs to see where an input leads (`cargo fuzz` passes the same).
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

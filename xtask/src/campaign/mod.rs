@@ -17,6 +17,7 @@ mod replace;
 mod ring;
 mod roundtrip;
 pub mod seeds;
+pub mod streams;
 mod wide;
 
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] 
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
-                     campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | \
+                     campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | campaign streams [RELEASE] | \
                      campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS] | \
                      campaign forms [SHARE] | campaign forms --planted [PLANT...]";
 
@@ -62,6 +63,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["faults", ref rest @ ..] => faults::campaign(rest),
         ["apart", ref rest @ ..] => apart::campaign(rest),
         ["replace", ref rest @ ..] => replace::campaign(rest),
+        ["streams", ref rest @ ..] => streams::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),
         _ => Err(USAGE.into()),

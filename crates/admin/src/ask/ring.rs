@@ -40,6 +40,10 @@ async fn plain(
             operator.assassinate(&address).await?;
             return Ok(None);
         }
+        RingVerb::Rebuild(order) => {
+            operator.rebuild(&order).await?;
+            return Ok(None);
+        }
         // it is asked for above
         RingVerb::DescribeRing { .. } => return Ok(None),
         RingVerb::Status { keyspace, .. } | RingVerb::Ring { keyspace, .. } => {

@@ -15,6 +15,7 @@ mod ring;
 mod settings;
 mod shown;
 mod snapshots;
+mod streams;
 mod tables;
 
 pub use caches::{Cache, ChunkCache, NetworkCache};
@@ -31,11 +32,12 @@ pub use node::{NodeInfo, Release};
 pub use outcome::{Outcome, Refusal};
 pub use ring::{
     Cluster, ClusterView, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
-    ReplicatedRange, Ring, RingNode, RingRanges,
+    RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,
 };
 pub use settings::{Setting, Timeout, UnknownTimeout};
 pub use shown::Shown;
 pub use snapshots::SnapshotDetails;
+pub use streams::{StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum};
 pub use tables::{
     DataFile, KeyspacePaths, KeyspaceStats, Level, PartitionBytes, PartitionHistograms, PerRead,
     Percentiles, Replication, Requests, Sizes, TableHistograms, TableName, TablePaths, TableStats,

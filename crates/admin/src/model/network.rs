@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Percentiles;
+use super::{Percentiles, StreamPlan};
 
 /// For `tpstats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub struct Pool {
 pub struct NetStats {
     /// `NORMAL`, `DRAINED`, ...
     pub mode: String,
+    /// Streams under way.
+    pub streams: Vec<StreamPlan>,
     /// Reads whose replicas differed: asked again in the background, repaired before the answer,
     /// repaired behind it.
     pub read_repair: ReadRepairs,

@@ -161,3 +161,18 @@ pub struct RangeReplica {
     /// Rack.
     pub rack: String,
 }
+
+/// What `rebuild` is told, in the words of the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RebuildOrder {
+    /// Only from this data centre.
+    pub from_center: Option<String>,
+    /// Only this keyspace.
+    pub keyspace: Option<String>,
+    /// Only these ranges: `(1,2],(3,4]`.
+    pub tokens: Option<String>,
+    /// Only from these nodes, with commas between them; counts only with ranges.
+    pub sources: Option<String>,
+    /// From no node of this node's data centre.
+    pub excludes_local_center: bool,
+}

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     AutoCompaction, ClusterView, CompactionStats, DataFile, Endpoint, ExcessJobs, Handoff, IoStats,
     KeyspacePaths, KeyspaceStats, NetStats, NodeInfo, PastCompaction, PendingHints, PoolStats,
-    ProxyHistograms, Release, Ring, RingRanges, Setting, SnapshotDetails, TableHistograms,
-    Thresholds, Timeout,
+    ProxyHistograms, Release, Ring, RingRanges, Setting, SnapshotDetails, StreamLimits,
+    TableHistograms, Thresholds, Timeout,
 };
 
 /// What a verb shows: in JSON an object whose one field names the kind.
@@ -52,6 +52,8 @@ pub enum Shown {
     Pools(PoolStats),
     /// `netstats`
     Network(NetStats),
+    /// `getstreamthroughput`, `getinterdcstreamthroughput`
+    StreamLimits(StreamLimits),
     /// `proxyhistograms`
     ProxyHistograms(Box<ProxyHistograms>),
     /// `statushandoff`, `getmaxhintwindow`

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::model::{Cluster, Endpoint, ReplicatedRange, Ring, TableName};
+use crate::model::{Cluster, Endpoint, RebuildOrder, ReplicatedRange, Ring, TableName};
 
 use super::Answer;
 
@@ -33,6 +33,8 @@ pub trait RingOperator {
     /// Reads the seeds from the configuration again: those that are not this node; none if it
     /// cannot be read.
     async fn reload_seeds(&self) -> Answer<Option<Vec<SocketAddr>>>;
+    /// Fetches what this node should have from other nodes, and waits for it.
+    async fn rebuild(&self, order: &RebuildOrder) -> Answer<()>;
     /// Takes a node that is down out of the ring.
     async fn assassinate(&self, address: &str) -> Answer<()>;
 }

@@ -6,10 +6,11 @@ use admin::{
     HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, NetStats, NetworkCache,
     NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf, Outcome,
     PartitionBytes, PastCompaction, PendingHints, PerRead, Pool, PoolStats, ProxyHistograms,
-    RangeReplica, ReadRepairs, Refusal, Release, ReplicatedRange, Replication, Reply, Requests,
-    Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting, SettingsOperator,
-    SnapshotDetails, SnapshotsOperator, StopWhich, TableHistograms, TableName, TablePaths,
-    TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
+    RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, ReplicatedRange, Replication, Reply,
+    Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting, SettingsOperator,
+    SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits, StreamPlan,
+    StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats, TablesOperator,
+    Thresholds, Timeout, Verb, Verify, ask, wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -283,12 +284,48 @@ impl RingOperator for Fake {
         Ok(self.seeds_after_reload.borrow().clone())
     }
 
+    async fn rebuild(&self, order: &RebuildOrder) -> Answer<()> {
+        self.note(format!("rebuild {order:?}"))
+    }
+
     async fn assassinate(&self, address: &str) -> Answer<()> {
         self.note(format!("assassinate {address}"))
     }
 }
 
+fn streams() -> Vec<StreamPlan> {
+    let file = |name: &str, is_sent, bytes, bytes_done| {
+        let name = name.to_owned();
+        StreamFile { name, is_sent, bytes, bytes_done }
+    };
+    let session = StreamSession {
+        peer: "10.0.0.2:7000".parse().unwrap(),
+        index: 0,
+        state: "STREAMING".to_owned(),
+        receiving: StreamSum { files: 7, bytes: 1000, files_done: 0, bytes_done: 500 },
+        sending: StreamSum { files: 2, bytes: 3 << 20, files_done: 1, bytes_done: 2 << 20 },
+        files: vec![
+            file("/data/ks/t-1/nb-3-big-Data.db", false, 1000, 500),
+            file("/data/ks/t-1/nb-1-big-Data.db", true, 2 << 20, 2 << 20),
+        ],
+    };
+    vec![StreamPlan {
+        operation: "Rebuild".to_owned(),
+        id: "c0ffee00-ca5c-11f0-8000-00000000000a".to_owned(),
+        sessions: vec![session],
+    }]
+}
+
 impl NetworkOperator for Fake {
+    async fn stream_limits(&self) -> Answer<StreamLimits> {
+        let parts = 200 * 125_000;
+        Ok(StreamLimits { parts, far_parts: 24 << 20, whole: 24 << 20, far_whole: 0 })
+    }
+
+    async fn set_stream_limits(&self, limits: StreamLimits) -> Answer<()> {
+        self.note(format!("stream limits {limits:?}"))
+    }
+
     async fn pool_stats(&self) -> Answer<PoolStats> {
         let pool = |name: &str, completed| Pool { name: name.into(), completed, ..Pool::default() };
         let dropped = |verb: &str, count| DroppedMessages { verb: verb.to_owned(), count };
@@ -300,6 +337,7 @@ impl NetworkOperator for Fake {
 
     async fn net_stats(&self) -> Answer<NetStats> {
         Ok(NetStats {
+            streams: streams(),
             mode: "NORMAL".into(),
             read_repair: ReadRepairs { attempted: 0, blocking: 3, background: 0 },
             gossip: Messages { pending: 1, completed: 289, dropped: 2 },

@@ -6,10 +6,11 @@ use std::time::Duration;
 use env::Class;
 use internode::payload::write_schema;
 use internode::{FailureReason, Params, Verb};
-use messaging::{Messenger, Serve, Served};
+use messaging::{Messenger, Serve, Served, StreamSocket};
 use metrics::Level;
 use rows::codec::MutationEncoder;
 use storage::Trace;
+use streaming::Streaming;
 use types::Address;
 
 use super::agree::read_mutations;
@@ -30,6 +31,7 @@ pub(crate) struct PeerServer {
     peers: Rc<Peers>,
     replica: Rc<Replica>,
     schema: Rc<SchemaOwner>,
+    streaming: Rc<Streaming>,
     tracer: Rc<Tracer>,
 }
 
@@ -38,6 +40,7 @@ impl PeerServer {
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
         replica: &Rc<Replica>,
         schema: &Rc<SchemaOwner>,
+        streaming: &Rc<Streaming>,
         tracer: &Rc<Tracer>,
     ) -> Rc<Self> {
         Rc::new(Self {
@@ -45,6 +48,7 @@ impl PeerServer {
             peers: Rc::clone(peers),
             replica: Rc::clone(replica),
             schema: Rc::clone(schema),
+            streaming: Rc::clone(streaming),
             tracer: Rc::clone(tracer),
         })
     }
@@ -163,6 +167,10 @@ impl Serve for PeerServer {
 
     fn encrypts(&self, with: Address) -> bool {
         self.peers.encrypts(with)
+    }
+
+    fn stream(&self, socket: StreamSocket) {
+        self.streaming.serve(socket);
     }
 
     fn note(&self, level: Level, message: String) {

@@ -12,7 +12,8 @@ use crate::key::{Key, Value};
 use crate::section::{
     BatchlogEndpoints, Cdc, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy, DynamicSnitch,
     FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression,
-    LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches, Timeouts,
+    LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches, StreamLimits, Streams,
+    Timeouts,
 };
 use crate::table::Index;
 use crate::values::Values;
@@ -464,6 +465,21 @@ impl Get<'_> {
             size_per_host: self.base("max_hints_size_per_host"),
             cleans_up: self.bool("auto_hints_cleanup_enabled"),
         })
+    }
+
+    pub fn streams(&self) -> Streams {
+        Streams {
+            whole_files: self.bool("stream_entire_sstables"),
+            limits: StreamLimits {
+                parts: self.base("stream_throughput_outbound"),
+                far_parts: self.base("inter_dc_stream_throughput_outbound"),
+                whole: self.base("entire_sstable_stream_throughput_outbound"),
+                far_whole: self.base("entire_sstable_inter_dc_stream_throughput_outbound"),
+            },
+            keep_alive: self.duration("streaming_keep_alive_period"),
+            tcp_user: self.duration("internode_streaming_tcp_user_timeout"),
+            skips_space_check: self.bool("skip_stream_disk_space_check"),
+        }
     }
 
     pub fn cdc(&self, data_dir: &Path) -> Option<Cdc> {

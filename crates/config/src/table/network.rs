@@ -56,7 +56,7 @@ pub(super) static KEYS: &[Key] = &[
     key("internode_max_message_size", Quantity(&BYTES_INT), "null", Served),
     key("internode_socket_receive_buffer_size", Quantity(&BYTES_INT), "0B", NotYet),
     key("internode_socket_send_buffer_size", Quantity(&BYTES_INT), "0B", NotYet),
-    key("internode_streaming_tcp_user_timeout", Quantity(&MILLIS_INT), "300s", NotYet),
+    key("internode_streaming_tcp_user_timeout", Quantity(&MILLIS_INT), "300s", Served),
     key("internode_tcp_connect_timeout", Quantity(&MILLIS_INT), "2s", Served),
     key("internode_tcp_user_timeout", Quantity(&MILLIS_INT), "30s", Served),
     key("internode_timeout", Bool, "true", Served),

@@ -7,10 +7,12 @@ mod compaction;
 mod hints;
 mod network;
 mod node;
+mod rebuild;
 mod ring;
 mod settings;
 mod snapshots;
 mod sstables;
+mod streams;
 mod tables;
 
 use std::net::SocketAddr;

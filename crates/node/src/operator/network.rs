@@ -2,7 +2,7 @@
 
 use admin::{
     Answer, DroppedMessages, Messages, NetStats, NetworkOperator, Percentiles, Pool, PoolStats,
-    ProxyHistograms, ReadRepairs, Refusal,
+    ProxyHistograms, ReadRepairs, Refusal, StreamLimits,
 };
 use internode::Connection;
 use metrics::{Name, Reading, Snapshot};
@@ -43,6 +43,7 @@ impl NetworkOperator for Operations {
         };
         Ok(NetStats {
             mode: self.mode.name().to_owned(),
+            streams: self.streams_now(),
             // nothing of 5.0.9 counts the others, either
             read_repair: ReadRepairs {
                 blocking: repairs("RepairedBlocking"),
@@ -52,6 +53,14 @@ impl NetworkOperator for Operations {
             small: messages(Connection::Small).await?,
             gossip: messages(Connection::Urgent).await?,
         })
+    }
+
+    async fn stream_limits(&self) -> Answer<StreamLimits> {
+        self.limits_of_streams()
+    }
+
+    async fn set_stream_limits(&self, limits: StreamLimits) -> Answer<()> {
+        self.limit_streams(limits)
     }
 
     async fn proxy_histograms(&self) -> Answer<ProxyHistograms> {

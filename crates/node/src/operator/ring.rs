@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use admin::{
-    Answer, Cluster, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica, Refusal,
-    ReplicatedRange, Ring, RingNode, RingOperator, TableName,
+    Answer, Cluster, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica, RebuildOrder,
+    Refusal, ReplicatedRange, Ring, RingNode, RingOperator, TableName,
 };
 use cluster::Membership;
 use metrics::Level;
@@ -253,6 +253,10 @@ impl RingOperator for Operations {
                 Ok(None)
             }
         }
+    }
+
+    async fn rebuild(&self, order: &RebuildOrder) -> Answer<()> {
+        self.fetch_from_others(order).await
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {

@@ -17,6 +17,7 @@ mod ring_data;
 mod ring_verbs;
 mod saved_caches;
 mod schema_ring;
+mod streams;
 mod traced;
 mod truncate;
 

@@ -12,7 +12,7 @@ use crate::ring::{Members, NODES};
 use crate::told;
 
 impl Members {
-    fn verb(&self, n: u8, line: &str) -> Reply {
+    pub(crate) fn verb(&self, n: u8, line: &str) -> Reply {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let verb = Verb::parse(&words).unwrap();
         let (_, serving) = &self.nodes[usize::from(n) - 1];
@@ -21,13 +21,18 @@ impl Members {
         })
     }
 
-    fn out(&self, n: u8, line: &str) -> String {
+    pub(crate) fn out(&self, n: u8, line: &str) -> String {
         let reply = self.verb(n, line);
         assert_eq!((reply.exit, reply.err.as_str()), (0, ""), "{line}: {}", reply.out);
         reply.out
     }
 
-    fn at(&self, n: u8, level: Consistency, text: &str) -> Result<(u32, Vec<u8>), String> {
+    pub(crate) fn at(
+        &self,
+        n: u8,
+        level: Consistency,
+        text: &str,
+    ) -> Result<(u32, Vec<u8>), String> {
         let text = text.to_owned();
         let (_, serving) = &self.nodes[usize::from(n) - 1];
         told(&self.world, serving, async move |client| match client.try_at(level, &text).await {

@@ -372,7 +372,7 @@ pub(crate) async fn forget_everywhere(engine: &Rc<Engine>, sstable: &Arc<SSTable
     }
 }
 
-fn estimated_partitions(sstable: &SSTable) -> u64 {
+pub(crate) fn estimated_partitions(sstable: &SSTable) -> u64 {
     sstable.table.statistics.stats.partition_sizes.count().max(1).cast_unsigned()
 }
 

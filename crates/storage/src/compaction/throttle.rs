@@ -1,4 +1,5 @@
-//! Holds all compactions of the node together to `compaction_throughput`.
+//! Holds work of the node to so many bytes a second: all compactions together to
+//! `compaction_throughput`, what is sent to other nodes to its limits.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -14,7 +15,7 @@ const PAUSE_LEAST: Duration = Duration::from_millis(4);
 
 /// The limiter.
 #[derive(Debug)]
-pub(crate) struct Throttle {
+pub struct Throttle {
     /// 0 for no limit.
     bytes_per_second: Cell<u64>,
     /// When what was taken so far is paid for.
@@ -22,14 +23,17 @@ pub(crate) struct Throttle {
 }
 
 impl Throttle {
+    /// With a limit; 0 for none.
     pub fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: Cell::new(bytes_per_second), paid: Cell::new(None) }
     }
 
+    /// The limit; 0 for none.
     pub fn rate(&self) -> u64 {
         self.bytes_per_second.get()
     }
 
+    /// Sets the limit.
     pub fn set_rate(&self, bytes_per_second: u64) {
         self.bytes_per_second.set(bytes_per_second);
         self.paid.set(None);

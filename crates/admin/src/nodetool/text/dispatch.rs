@@ -2,7 +2,7 @@
 
 use super::{
     cluster, compaction, gossip, hints, histograms, info, io, network, ring, snapshots, status,
-    tables,
+    streams, tables,
 };
 use crate::model::{ExcessJobs, Shown};
 use crate::nodetool::guardrails;
@@ -12,6 +12,8 @@ use crate::nodetool::verb::{
     SnapshotsVerb, TablesVerb, Verb,
 };
 
+const QUIET_MEGABITS: &str =
+    "Use the -d flag to quiet this error and get the exact throughput in megabits/s";
 const QUIET: &str = "Use the -d flag to quiet this error and get the exact throughput in MiB/s";
 
 /// What is printed of what a verb shows, be it nothing; none where that is not what the verb shows.
@@ -20,7 +22,7 @@ pub(in crate::nodetool) fn print(verb: &Verb, shown: Option<&Shown>) -> Option<R
         Verb::Caches(_) => nothing(shown),
         Verb::Compaction(verb) => return of_compaction(verb, shown),
         Verb::Hints(verb) => of_hints(verb, shown),
-        Verb::Network(verb) => of_network(*verb, shown),
+        Verb::Network(verb) => return of_network(*verb, shown),
         Verb::Node(verb) => of_node(verb, shown),
         Verb::Ring(verb) => of_ring(verb, shown),
         Verb::Settings(verb) => of_settings(verb, shown),
@@ -84,13 +86,21 @@ fn of_ring(verb: &RingVerb, shown: Option<&Shown>) -> Option<String> {
     })
 }
 
-fn of_network(verb: NetworkVerb, shown: Option<&Shown>) -> Option<String> {
-    Some(match (verb, shown) {
+fn of_network(verb: NetworkVerb, shown: Option<&Shown>) -> Option<Reply> {
+    Some(Reply::ok(match (verb, shown) {
         (NetworkVerb::PoolStats, Some(Shown::Pools(of))) => network::tpstats(of),
-        (NetworkVerb::NetStats, Some(Shown::Network(of))) => network::netstats(of),
+        (NetworkVerb::NetStats { human_readable, print_port }, Some(Shown::Network(of))) => {
+            network::netstats(of, human_readable, print_port)
+        }
+        (NetworkVerb::GetStreamLimit { of: which, unit }, Some(Shown::StreamLimits(of))) => {
+            match streams::limit(of, which, unit) {
+                Some(text) => text,
+                None => return Some(Reply::failed(format!("error: {QUIET_MEGABITS}\n"))),
+            }
+        }
         (NetworkVerb::ProxyHistograms, Some(Shown::ProxyHistograms(of))) => network::histograms(of),
-        _ => return nothing(shown),
-    })
+        _ => return nothing(shown).map(Reply::ok),
+    }))
 }
 
 fn of_hints(verb: &HintsVerb, shown: Option<&Shown>) -> Option<String> {

@@ -15,6 +15,7 @@ mod number;
 mod ring;
 mod snapshots;
 mod status;
+mod streams;
 mod tables;
 
 pub(super) use dispatch::print;

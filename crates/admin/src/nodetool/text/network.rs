@@ -3,15 +3,17 @@
 use std::fmt::Write;
 
 use super::columns::Columns;
+use super::streams;
 use crate::model::{NetStats, Percentiles, PoolStats, ProxyHistograms};
 
 /// What Cassandra prints where it has no figures: here messages wait in no queue between the socket
 /// and who serves them.
 const NO_QUEUE: &str = "N/A";
 
-/// The text of `netstats`; nothing is streamed yet.
-pub(super) fn netstats(stats: &NetStats) -> String {
-    let mut text = format!("Mode: {}\nNot sending any streams.\n", stats.mode);
+/// The text of `netstats`.
+pub(super) fn netstats(stats: &NetStats, human_readable: bool, print_port: bool) -> String {
+    let mut text = format!("Mode: {}\n", stats.mode);
+    text.push_str(&streams::plans(&stats.streams, human_readable, print_port));
     let repairs = &stats.read_repair;
     let _ = writeln!(text, "Read Repair Statistics:\nAttempted: {}", repairs.attempted);
     let _ = writeln!(text, "Mismatch (Blocking): {}", repairs.blocking);

@@ -22,7 +22,7 @@ pub use compaction::CompactionVerb;
 pub use help::help;
 pub use hints::HintsVerb;
 use names::{NOT_SERVED, SERVED};
-pub use network::NetworkVerb;
+pub use network::{NetworkVerb, RateUnit, StreamLimit};
 pub use node::NodeVerb;
 pub use ring::RingVerb;
 pub use settings::{SettingsVerb, Share};

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::{VerbError, refused};
-use crate::model::TableName;
+use crate::model::{RebuildOrder, TableName};
 
 /// A verb of the ring; addresses are with ports where `print_port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub enum RingVerb {
     GetSeeds,
     /// `reloadseeds`
     ReloadSeeds,
+    /// `rebuild`
+    Rebuild(RebuildOrder),
     /// `assassinate`
     Assassinate {
         /// The node.
@@ -98,6 +100,7 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
             args.not_served(&["-r", "--resolve-ip"])?;
             RingVerb::GossipInfo { print_port }
         }
+        "rebuild" => rebuild(args)?,
         "reloadseeds" => RingVerb::ReloadSeeds,
         "ring" => {
             args.not_served(&["-r", "--resolve-ip"])?;
@@ -110,4 +113,18 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
         "statusgossip" => RingVerb::StatusGossip,
         _ => return Ok(None),
     }))
+}
+
+fn rebuild(args: &mut Args) -> Result<RingVerb, VerbError> {
+    let order = RebuildOrder {
+        keyspace: args.value(&["-ks", "--keyspace"])?,
+        tokens: args.value(&["-ts", "--tokens"])?,
+        sources: args.value(&["-s", "--sources"])?,
+        excludes_local_center: args.flag(&["--exclude-local-dc"]),
+        from_center: args.take(),
+    };
+    if order.keyspace.is_none() && order.tokens.is_some() {
+        return refused("Cannot specify tokens without keyspace.");
+    }
+    Ok(RingVerb::Rebuild(order))
 }

@@ -1,0 +1,46 @@
+//! From whom ranges are fetched (`RangeStreamer`).
+
+use std::collections::BTreeMap;
+
+use ring::{NodeIndex, Placement, Proximity, Ring};
+use types::TokenRange;
+
+/// Who is asked for what.
+#[derive(Debug, Default)]
+pub(super) struct Picked {
+    /// Ranges by who sends them.
+    pub of: BTreeMap<NodeIndex, Vec<TokenRange>>,
+    /// Those that nobody has.
+    pub nowhere: Vec<TokenRange>,
+}
+
+/// Picks a source for each range, of those that `is_source` allows: the nearest, and of those that
+/// are equally near the one with the least to send so far. Ranges are pieces of the ring with one
+/// set of replicas each.
+///
+pub(super) fn pick(
+    ring: &Ring,
+    placement: &Placement,
+    ranges: &[TokenRange],
+    is_source: impl Fn(NodeIndex) -> bool,
+) -> Picked {
+    let mut picked = Picked::default();
+    let proximity = Proximity { by_place: true, scores: None };
+    for range in ranges {
+        let natural = placement.at(range.right).natural;
+        let mut sources: Vec<_> = natural
+            .iter()
+            .copied()
+            .filter(|node| *node != ring.local() && is_source(*node))
+            .collect();
+        proximity.sort(ring, &mut sources);
+        let load = |node: &NodeIndex| picked.of.get(node).map_or(0, Vec::len);
+        let nearest = sources.first().map(|node| ring.distance(*node));
+        let near = sources.iter().filter(|node| Some(ring.distance(**node)) == nearest);
+        match near.min_by_key(|node| load(node)).copied() {
+            Some(source) => picked.of.entry(source).or_default().push(*range),
+            None => picked.nowhere.push(*range),
+        }
+    }
+    picked
+}

@@ -1,0 +1,25 @@
+//! What streams must know of the node.
+
+use std::rc::Rc;
+
+use messaging::Messenger;
+use metrics::Level;
+use types::{Address, TokenRange};
+
+/// The node, as streams see it; on each shard.
+pub trait Host {
+    /// The way to other nodes, once there is one.
+    fn messenger(&self) -> Option<Rc<Messenger>>;
+
+    /// Ranges of a keyspace that this node has: normalized. None if there is no such keyspace.
+    fn owned(&self, keyspace: &str) -> Option<Vec<TokenRange>>;
+
+    /// The same with those that it is about to have.
+    fn owned_soon(&self, keyspace: &str) -> Option<Vec<TokenRange>>;
+
+    /// Is a node in another data centre?
+    fn is_far(&self, node: Address) -> bool;
+
+    /// Something that the operator should know.
+    fn note(&self, level: Level, text: String);
+}

@@ -1,0 +1,135 @@
+//! Files that come.
+
+use std::rc::Rc;
+
+use env::Class;
+use sstable::descriptor::{Component, Format};
+use storage::{SectionsError, SectionsOptions, WholeFile, write_sections};
+
+use crate::progress::{Direction, FileKey};
+use crate::session::{Event, SessionId};
+use crate::sessions::Slot;
+use crate::streaming::Streaming;
+use crate::wire::{FileHeader, Input, Manifest, Sections};
+use crate::wire_input::WireInput;
+
+/// Bytes that are written at once.
+const PIECE_BYTES: u64 = 256 << 10;
+/// Bytes after which the first shard is told how far a file is.
+const TOLD_BYTES: u64 = 1 << 20;
+
+impl Streaming {
+    /// Takes a file whose header was read, and says what session it is of.
+    ///
+    /// # Errors
+    /// If the connection is of no use any more.
+    pub(crate) async fn receive(
+        self: &Rc<Self>,
+        header: FileHeader,
+        input: &mut WireInput,
+    ) -> Result<SessionId, String> {
+        let id = SessionId { plan: header.plan, peer: header.sender, session: header.session };
+        let sent = header.clone();
+        let begun =
+            self.others.call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
+                let begun = first.begin_file(id, &sent).await;
+                if let Err(why) = &begun {
+                    first.event(id, Event::Broken(why.clone()));
+                }
+                begun
+            });
+        let slot = begun.await.map_err(|stopping| stopping.to_string())??;
+        let came = match &header.whole {
+            Some(whole) => self.whole(id, &header, whole, &slot, input).await.map(|()| true),
+            None => self.sections(id, &header, &slot, input).await,
+        };
+        let ended = came.clone();
+        let sent = header;
+        let told = self.others.call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
+            first.end_file(id, &sent, &slot, ended).await;
+        });
+        told.await.map_err(|stopping| stopping.to_string())?;
+        came.map(|_| id)
+    }
+
+    fn came(&self, id: SessionId, header: &FileHeader, bytes: u64) {
+        let (table, sequence) = (header.table, header.sequence);
+        let key = FileKey { direction: Direction::In, table, sequence };
+        self.others.send(0, move |first| first.went_on(id, key, bytes));
+    }
+
+    async fn whole(
+        self: &Rc<Self>,
+        id: SessionId,
+        header: &FileHeader,
+        whole: &Manifest,
+        slot: &Slot,
+        input: &mut WireInput,
+    ) -> Result<(), String> {
+        let mut file = WholeFile::new(&self.env, slot.place.clone());
+        let broken = |error: std::io::Error| format!("a file did not come to its end: {error}");
+        for (name, length) in &whole.components {
+            let component = Component::parse(name);
+            if !is_of(&component, header.format) {
+                // of an index that is attached to the SSTable: this node has none
+                input.pass_over(*length).await.map_err(broken)?;
+                self.came(id, header, *length);
+                continue;
+            }
+            let mut writing = file.component(component).await.map_err(|e| e.to_string())?;
+            let (mut left, mut untold, mut bytes) = (*length, 0, Vec::new());
+            while left > 0 {
+                let taken = input.take(left.min(PIECE_BYTES), &mut bytes).await.map_err(broken)?;
+                left -= taken as u64;
+                untold += taken as u64;
+                writing.write(&mut bytes).await.map_err(|e| e.to_string())?;
+                if untold >= TOLD_BYTES || left == 0 {
+                    self.came(id, header, std::mem::take(&mut untold));
+                }
+            }
+            writing.end().await.map_err(|e| e.to_string())?;
+        }
+        file.finish().await.map_err(|e| e.to_string())
+    }
+
+    async fn sections(
+        self: &Rc<Self>,
+        id: SessionId,
+        header: &FileHeader,
+        slot: &Slot,
+        input: &mut WireInput,
+    ) -> Result<bool, String> {
+        let options = SectionsOptions {
+            version: header.version,
+            header: header.rows.clone(),
+            partitions: header.estimated_keys,
+            bytes: header.sections.iter().map(|section| section.bytes()).sum(),
+            level: header.level,
+            repaired_at: header.repaired_at,
+            owned: slot.owned.clone(),
+        };
+        let mut sections = Sections::new(header, input).map_err(|error| error.to_string())?;
+        let written = write_sections(&self.engine, &slot.place, options, &mut sections).await;
+        let has_content = written.map_err(|error| match error {
+            SectionsError::Bytes(error) => format!("a file did not come to its end: {error}"),
+            SectionsError::Storage(error) => error.to_string(),
+        })?;
+        self.came(id, header, header.bytes());
+        Ok(has_content)
+    }
+}
+
+/// Is a component one that a node reads, of an SSTable with this kind of index?
+fn is_of(component: &Component, format: Format) -> bool {
+    match component {
+        Component::Data
+        | Component::CompressionInfo
+        | Component::Statistics
+        | Component::Filter
+        | Component::Digest
+        | Component::Crc => true,
+        Component::Index | Component::Summary => format == Format::Big,
+        Component::Partitions | Component::Rows => format == Format::Bti,
+        Component::Toc | Component::Other(_) => false,
+    }
+}

@@ -1,0 +1,537 @@
+//! The sessions of a node, on its first shard: what happens to them, and what is done about it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use env::Class;
+use env::sync::{OneshotReceiver, OneshotSender, oneshot};
+use metrics::Level;
+use schema::TableId;
+use sstable::descriptor::Component;
+use storage::{Arrivals, Place, Stamp, StorageError};
+use types::{Address, TokenRange, Uuid};
+
+use crate::outgoing::OutFile;
+use crate::plan::{Give, Plan};
+use crate::progress::{Direction, FileKey, FileView, Progress, SessionView, TableView};
+use crate::session::{Effect, Event, Outgoing, Session, SessionId, State};
+use crate::streaming::Streaming;
+use crate::wire::{FileHeader, Init, Message, Preview, Request};
+
+/// Where the first connection of a session is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ControlAt {
+    pub shard: usize,
+    pub channel: u64,
+}
+
+/// Sessions that are over and are still shown.
+const SHOWN_MAX: usize = 128;
+
+/// A session under way.
+struct Running {
+    session: RefCell<Session>,
+    control: ControlAt,
+    arrivals: RefCell<BTreeMap<TableId, Rc<Arrivals>>>,
+    gives: RefCell<BTreeMap<(TableId, i32), OutFile>>,
+    /// Files that are being received.
+    in_flight: Cell<usize>,
+    is_ended: Cell<bool>,
+    progress: Progress,
+    done: RefCell<Option<OneshotSender<Result<(), String>>>>,
+}
+
+/// Those of the node.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    running: RefCell<BTreeMap<SessionId, Rc<Running>>>,
+    over: RefCell<Vec<SessionView>>,
+}
+
+/// Where a file that comes goes.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub place: Place,
+    /// Where its keys may be.
+    pub owned: Arc<[TokenRange]>,
+}
+
+impl Sessions {
+    fn find(&self, id: SessionId) -> Option<Rc<Running>> {
+        self.running.borrow().get(&id).cloned()
+    }
+
+    /// What is shown of all.
+    pub fn views(&self) -> Vec<SessionView> {
+        let running = self.running.borrow();
+        let running = running.values().map(|running| running.view());
+        running.chain(self.over.borrow().iter().cloned()).collect()
+    }
+}
+
+impl Running {
+    fn view(&self) -> SessionView {
+        let session = self.session.borrow();
+        SessionView {
+            id: session.id(),
+            operation: session.operation(),
+            role: session.role(),
+            state: session.state().clone(),
+            tables: self.progress.tables(),
+            files: self.progress.files(),
+        }
+    }
+}
+
+impl Streaming {
+    /// Carries a plan out: one session with each node, all at the same time.
+    ///
+    /// # Errors
+    /// Of each session that failed: why. What the others brought stays.
+    pub async fn run(self: &Rc<Self>, plan: Plan) -> Result<Uuid, Vec<(Address, String)>> {
+        assert_eq!(self.others.me(), 0, "plans are carried out on the first shard");
+        let micros = self.env.unique_micros();
+        let id = Uuid::from_unix_micros(micros, self.env.random_u64());
+        let mut waiting = Vec::new();
+        let mut failed = Vec::new();
+        for peer in plan.peers() {
+            let id = SessionId { plan: id, peer, session: 0 };
+            let requests = plan.requests.get(&peer).cloned().unwrap_or_default();
+            let gives = plan.gives.get(&peer).cloned().unwrap_or_default();
+            let (done, end) = oneshot();
+            let this = Rc::clone(self);
+            let operation = plan.operation;
+            self.env.spawn(Class::Streaming, async move {
+                let init = |from| Init {
+                    from,
+                    session: id.session,
+                    plan: id.plan,
+                    operation,
+                    pending_repair: None,
+                    preview: Preview::None,
+                };
+                if let Err((done, why)) = this.begin(id, init, (requests, gives), done).await {
+                    let _ = done.send(Err(why));
+                }
+            });
+            waiting.push((peer, end));
+        }
+        for (peer, end) in waiting {
+            if let Err(why) = ended(end).await {
+                failed.push((peer, why));
+            }
+        }
+        if failed.is_empty() { Ok(id) } else { Err(failed) }
+    }
+
+    /// Begins a session with another node.
+    async fn begin(
+        self: &Rc<Self>,
+        id: SessionId,
+        init: impl Fn(Address) -> Init,
+        (requests, gives): (Vec<Request>, Vec<Give>),
+        done: OneshotSender<Result<(), String>>,
+    ) -> Result<(), (OneshotSender<Result<(), String>>, String)> {
+        let Some(messenger) = self.host.messenger() else {
+            return Err((done, "this node is in no ring".to_owned()));
+        };
+        let mut files = Vec::new();
+        for Give { table, ranges } in gives {
+            match self.choose_of(table, &ranges).await {
+                Ok(chosen) => files.push((table, chosen)),
+                Err(error) => return Err((done, error.to_string())),
+            }
+        }
+        let socket = match messenger.open_stream(id.peer).await {
+            Ok(socket) => socket,
+            Err(why) => return Err((done, format!("cannot connect: {why}"))),
+        };
+        let local = messenger.settings().local;
+        let (session, effects) = Session::initiate(id, init(local), requests, outgoing(&files));
+        let control = self.open_channel(socket, Some(id));
+        let running = self.keep(session, control, Some(done));
+        running.give(files);
+        self.perform(&running, effects);
+        Ok(())
+    }
+
+    fn keep(
+        &self,
+        session: Session,
+        control: ControlAt,
+        done: Option<OneshotSender<Result<(), String>>>,
+    ) -> Rc<Running> {
+        let id = session.id();
+        let running = Rc::new(Running {
+            session: RefCell::new(session),
+            control,
+            arrivals: RefCell::default(),
+            gives: RefCell::default(),
+            in_flight: Cell::new(0),
+            is_ended: Cell::new(false),
+            progress: Progress::default(),
+            done: RefCell::new(done),
+        });
+        self.sessions.running.borrow_mut().insert(id, Rc::clone(&running));
+        running
+    }
+
+    /// Another node begins a session.
+    ///
+    /// # Errors
+    /// If there is one of that name already.
+    pub(crate) fn follow(&self, init: &Init, control: ControlAt) -> Result<SessionId, String> {
+        let id = SessionId { plan: init.plan, peer: init.from, session: init.session };
+        if self.sessions.find(id).is_some() {
+            return Err(format!(
+                "session {} of stream {} is under way already",
+                id.session, id.plan
+            ));
+        }
+        if init.pending_repair.is_some() {
+            return Err("this release takes no part in incremental repairs".to_owned());
+        }
+        self.host.note(
+            Level::Info,
+            format!(
+                "[Stream #{} ID#{}] Creating new streaming plan for {} from /{}",
+                id.plan, id.session, init.operation, id.peer
+            ),
+        );
+        self.keep(Session::follow(id, init), control, None);
+        Ok(id)
+    }
+
+    /// Something happened to a session.
+    pub(crate) fn event(self: &Rc<Self>, id: SessionId, event: Event) {
+        let Some(running) = self.sessions.find(id) else { return };
+        let (before, effects) = {
+            let mut session = running.session.borrow_mut();
+            let before = session.state().clone();
+            if let Event::Message(Message::PrepareSyn { summaries, .. })
+            | Event::Message(Message::PrepareSynAck { summaries }) = &event
+            {
+                running.progress.expect(Direction::In, summaries);
+                if self.settings.checks_space && !summaries.is_empty() {
+                    self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
+                }
+            }
+            (before, session.step(event))
+        };
+        let after = running.session.borrow().state().clone();
+        if before != after && after == State::Streaming {
+            self.note_prepared(&running);
+        }
+        self.perform(&running, effects);
+    }
+
+    fn note_prepared(&self, running: &Running) {
+        let id = running.session.borrow().id();
+        let sum = |direction| running.progress.announced(direction);
+        let ((files_in, bytes_in), (files_out, bytes_out)) =
+            (sum(Direction::In), sum(Direction::Out));
+        self.host.note(
+            Level::Info,
+            format!(
+                "[Stream #{} ID#{}] Prepare completed. Receiving {files_in} files({}), sending \
+             {files_out} files({}) with /{}",
+                id.plan,
+                id.session,
+                mebibytes(bytes_in),
+                mebibytes(bytes_out),
+                id.peer
+            ),
+        );
+    }
+
+    fn perform(self: &Rc<Self>, running: &Rc<Running>, effects: Vec<Effect>) {
+        let id = running.session.borrow().id();
+        for effect in effects {
+            match effect {
+                Effect::Send(message) => self.send(running, &message),
+                Effect::Choose(requests) => {
+                    let (this, running) = (Rc::clone(self), Rc::clone(running));
+                    self.env.spawn(Class::Streaming, async move {
+                        let event = match this.choose(&requests).await {
+                            Ok(files) => {
+                                let chosen = outgoing(&files);
+                                running.give(files);
+                                Event::Chosen(chosen)
+                            }
+                            Err(why) => Event::Broken(why),
+                        };
+                        this.event(id, event);
+                    });
+                }
+                Effect::SendFiles => self.send_files(running),
+                Effect::Release { table, sequence } => {
+                    running.gives.borrow_mut().remove(&(table, sequence));
+                }
+                Effect::Adopt(table) => {
+                    let (this, running) = (Rc::clone(self), Rc::clone(running));
+                    self.env.spawn(Class::Streaming, async move {
+                        let event = this.adopt(&running, table).await;
+                        this.event(id, event);
+                    });
+                }
+                Effect::End => self.end(running),
+            }
+        }
+    }
+
+    fn send(&self, running: &Running, message: &Message) {
+        let mut bytes = Vec::new();
+        // what cannot be written has a name that no schema has
+        if message.write(&mut bytes).is_err() {
+            return self
+                .host
+                .note(Level::Error, format!("cannot send {} to a node", message.kind()));
+        }
+        let ControlAt { shard, channel } = running.control;
+        self.others.send(shard, move |there| there.send_over(channel, &bytes));
+    }
+
+    fn send_files(self: &Rc<Self>, running: &Rc<Running>) {
+        let id = running.session.borrow().id();
+        let files: Vec<_> =
+            running.gives.borrow().iter().map(|(key, file)| (*key, file.clone())).collect();
+        if files.is_empty() {
+            return;
+        }
+        let is_follower = running.session.borrow().role() == crate::session::Role::Follower;
+        let (this, shard) = (Rc::clone(self), self.sender_of(id));
+        self.env.spawn(Class::Streaming, async move {
+            let sent = this
+                .others
+                .call_async(shard, Class::Streaming, move |there: Rc<Self>| async move {
+                    there.send_all(id, is_follower, files).await
+                })
+                .await;
+            let why = match sent {
+                Ok(Ok(())) => return,
+                Ok(Err(why)) => why,
+                Err(stopping) => stopping.to_string(),
+            };
+            this.event(id, Event::Broken(why));
+        });
+    }
+
+    /// Part of a file was sent or came.
+    pub(crate) fn went_on(&self, id: SessionId, key: FileKey, bytes: u64) {
+        if let Some(running) = self.sessions.find(id) {
+            running.progress.went_on(key, bytes);
+        }
+    }
+
+    /// Gives a session up that brings more than there is room for.
+    async fn check_space(self: Rc<Self>, id: SessionId) {
+        let due: u64 = {
+            let running = self.sessions.running.borrow();
+            running.values().map(|running| running.progress.left(Direction::In)).sum()
+        };
+        // a disk that does not say takes what comes until it is full
+        let Ok(room) = self.engine.room().await else { return };
+        if due > room {
+            let why = format!(
+                "not enough space: what nodes send has {due} bytes, the data directories have \
+                 {room} free"
+            );
+            self.event(id, Event::Broken(why));
+        }
+    }
+
+    async fn adopt(&self, running: &Running, table: TableId) -> Event {
+        let arrivals = running.arrivals.borrow().get(&table).cloned();
+        let (Some(arrivals), Some(node)) = (arrivals, self.engine.node()) else {
+            return Event::Adopted(table);
+        };
+        match node.adopt(table, &arrivals).await {
+            Ok(()) => Event::Adopted(table),
+            // what was dropped meanwhile is not missed
+            Err(StorageError::UnknownTable(_)) => match node.abandon(&arrivals).await {
+                Ok(()) | Err(StorageError::UnknownTable(_)) => Event::Adopted(table),
+                Err(error) => Event::Broken(error.to_string()),
+            },
+            Err(error) => Event::Broken(error.to_string()),
+        }
+    }
+
+    /// A file begins to come: where it goes.
+    ///
+    /// # Errors
+    /// If it belongs to no session, or to none that expects it.
+    pub(crate) async fn begin_file(
+        self: &Rc<Self>,
+        id: SessionId,
+        header: &FileHeader,
+    ) -> Result<Slot, String> {
+        let unknown = || format!("a file of stream {}, which there is not", id.plan);
+        let running = self.sessions.find(id).ok_or_else(unknown)?;
+        let table = header.table;
+        let expected = running.session.borrow().awaits(table);
+        if expected.is_none() {
+            return Err(format!("an unannounced file of table {}", table.to_hex()));
+        }
+        if header.pending_repair.is_some() {
+            return Err("this release takes no part in incremental repairs".to_owned());
+        }
+        let node = self.engine.node().ok_or("the node is stopping")?;
+        let arrivals = Rc::clone(running.arrivals.borrow_mut().entry(table).or_default());
+        running.in_flight.update(|count| count + 1);
+        let placed = node.place_arrival(table, &arrivals, header.version, header.format).await;
+        let placed = placed.map_err(|error| error.to_string()).and_then(|place| {
+            let owned = self.host.owned_soon(&place.table.keyspace);
+            let owned =
+                owned.ok_or_else(|| format!("keyspace {} is gone", place.table.keyspace))?;
+            let key = FileKey { direction: Direction::In, table, sequence: header.sequence };
+            let name = place.path(&Component::Data).display().to_string();
+            running.progress.begin(key, FileView::new(name, header.files(), header.bytes()));
+            Ok(Slot { place, owned: owned.into() })
+        });
+        if placed.is_err() {
+            self.landed(&running).await;
+        }
+        placed
+    }
+
+    /// A file came, or did not come.
+    pub(crate) async fn end_file(
+        self: &Rc<Self>,
+        id: SessionId,
+        header: &FileHeader,
+        slot: &Slot,
+        came: Result<bool, String>,
+    ) {
+        let Some(running) = self.sessions.find(id) else { return };
+        let arrived = match came {
+            Ok(has_content) => self.take_in(&running, header, slot, has_content).await,
+            Err(why) => Err(why),
+        };
+        let (table, sequence, files) = (header.table, header.sequence, header.files());
+        self.event(
+            id,
+            match arrived {
+                Ok(()) => Event::Arrived { table, sequence, files },
+                Err(why) => Event::Broken(why),
+            },
+        );
+        self.landed(&running).await;
+    }
+
+    async fn take_in(
+        &self,
+        running: &Running,
+        header: &FileHeader,
+        slot: &Slot,
+        has_content: bool,
+    ) -> Result<(), String> {
+        let node = self.engine.node().ok_or("the node is stopping")?;
+        let arrivals = running.arrivals.borrow().get(&header.table).cloned();
+        let arrivals = arrivals.expect("a file that came has a place among its table's");
+        let stamp = Stamp {
+            level: header.level.max(0),
+            repaired_at: header.repaired_at.max(0),
+            pending_repair: None,
+        };
+        let taken = match has_content {
+            true => node.arrived(&arrivals, &slot.place, stamp, &slot.owned).await,
+            false => node.nothing_arrived(&slot.place).await,
+        };
+        taken.map_err(|error| error.to_string())
+    }
+
+    /// A file is not under way any more.
+    async fn landed(self: &Rc<Self>, running: &Rc<Running>) {
+        running.in_flight.update(|count| count - 1);
+        if running.is_ended.get() {
+            self.clear(running).await;
+        }
+    }
+
+    /// Removes what came and was not adopted, once nothing more comes.
+    async fn clear(&self, running: &Running) {
+        if running.in_flight.get() > 0 {
+            return;
+        }
+        let Some(node) = self.engine.node() else { return };
+        let arrivals = running.arrivals.take();
+        for arrivals in arrivals.values() {
+            if let Err(error) = node.abandon(arrivals).await {
+                self.host.note(Level::Warn, format!(
+                    "cannot remove SSTables of a stream that failed, the next start does: {error}"
+                ));
+            }
+        }
+    }
+
+    fn end(self: &Rc<Self>, running: &Rc<Running>) {
+        let (id, state, role) = {
+            let session = running.session.borrow();
+            (session.id(), session.state().clone(), session.role())
+        };
+        running.is_ended.set(true);
+        running.gives.borrow_mut().clear();
+        self.sessions.running.borrow_mut().remove(&id);
+        self.show(running.view());
+        let (head, peer) = (format!("[Stream #{}]", id.plan), id.peer);
+        let is_complete = state == State::Complete;
+        let result = match state {
+            State::Failed(why) => {
+                self.host.note(Level::Error, format!("{head} Session with /{peer} failed: {why}"));
+                Err(why)
+            }
+            _ => {
+                self.host.note(Level::Info, format!("{head} Session with /{peer} is complete"));
+                Ok(())
+            }
+        };
+        // the initiator closes when all is done; a follower that has said COMPLETE waits for that
+        if !is_complete || role == crate::session::Role::Initiator {
+            let ControlAt { shard, channel } = running.control;
+            self.others.send(shard, move |there| there.close_channel(channel));
+        }
+        if let Some(done) = running.done.take() {
+            let _ = done.send(result);
+        }
+        let (this, running) = (Rc::clone(self), Rc::clone(running));
+        self.env.spawn(Class::Streaming, async move { this.clear(&running).await });
+    }
+
+    fn show(&self, view: SessionView) {
+        let mut over = self.sessions.over.borrow_mut();
+        over.push(view);
+        let extra = over.len().saturating_sub(SHOWN_MAX);
+        over.drain(..extra);
+    }
+}
+
+impl Running {
+    fn give(&self, files: Vec<(TableId, Vec<OutFile>)>) {
+        for (table, files) in files {
+            let bytes = files.iter().map(|file| file.bytes).sum();
+            let count = files.iter().map(|file| file.files).sum();
+            self.progress.announce(Direction::Out, TableView::new(table, count, bytes));
+            for (sequence, file) in (0..).zip(files) {
+                let key = FileKey { direction: Direction::Out, table, sequence };
+                let name = file.chosen.sstable.path(&Component::Data).display().to_string();
+                self.progress.begin(key, FileView::new(name, file.files, file.bytes));
+                self.gives.borrow_mut().insert((table, sequence), file);
+            }
+        }
+    }
+}
+
+fn outgoing(files: &[(TableId, Vec<OutFile>)]) -> Vec<(TableId, Vec<Outgoing>)> {
+    let of = |file: &OutFile| Outgoing { files: file.files, bytes: file.bytes };
+    files.iter().map(|(table, files)| (*table, files.iter().map(of).collect())).collect()
+}
+
+async fn ended(end: OneshotReceiver<Result<(), String>>) -> Result<(), String> {
+    end.await.unwrap_or_else(|_| Err("the node is stopping".to_owned()))
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.3}MiB", bytes as f64 / f64::from(1 << 20))
+}

@@ -1,0 +1,4 @@
+//! Tests of streams.
+
+mod session;
+mod wire;
