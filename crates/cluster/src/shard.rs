@@ -49,7 +49,7 @@ use crate::saved_caches::SavedCaches;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::statements::Statements;
-use crate::topology::{Rebuild, StreamHost, stream_settings};
+use crate::topology::{Rebuild, Topology};
 use crate::tracing::Tracer;
 use crate::truncation::Truncation;
 use crate::turns::Turns;
@@ -73,8 +73,7 @@ pub struct Shard {
     replica: Rc<Replica>,
     virtual_tables: Rc<VirtualTables>,
     tracer: Rc<Tracer>,
-    streaming: Rc<Streaming>,
-    rebuild: Rc<Rebuild>,
+    topology: Topology,
     /// Serves other nodes; the messenger holds it by a weak handle.
     server: OnceCell<Rc<PeerServer>>,
     /// On the first shard: this node's part in the ring.
@@ -171,13 +170,12 @@ impl Shard {
     ) -> Rc<Self> {
         let context = ShardContext::new(engine, config, identity, registry);
         let peers = Peers::new(&context, components.remote());
-        let turns = Rc::<Turns>::default();
+        let (turns, binder) = (Rc::<Turns>::default(), Binder::new(&context));
         let paths = Paths::new(&context, components, &peers, &turns, registry);
         let tracer = Tracer::new(&context, &peers, &paths.ring_writes, registry);
         let saved_caches = SavedCaches::new(&context, components.remote(), &paths.counters);
         let guardrails = Guardrails::new(&context);
         let virtual_tables = VirtualTables::new(&context, &paths.handoff, &guardrails);
-        let binder = Binder::new(&context);
         let requests = Rc::new(ClientRequests::new(registry));
         let acceptors = Acceptors::new(&context);
         let paxos = Paxos::new(
@@ -206,16 +204,8 @@ impl Shard {
             &virtual_tables,
         );
         let replica = paths.replica(&context, components, &peers, &schema);
-        let host = StreamHost::new(&context, &peers);
-        let streaming = Streaming::new(
-            engine,
-            components.remote(),
-            host,
-            stream_settings(&context.config.streams),
-        );
-        let rebuild = Rebuild::new(&context, &peers, &streaming);
+        let topology = Topology::new(&context, components, &peers);
         components.add(&peers);
-        components.add(&streaming);
         components.add(&clients);
         components.add(&saved_caches);
         components.add(&acceptors);
@@ -237,6 +227,7 @@ impl Shard {
             auth,
             guardrails,
         });
+        let (server, membership) = (OnceCell::new(), OnceCell::new());
         let shard = Rc::new(Self {
             others: components.remote(),
             context,
@@ -251,10 +242,9 @@ impl Shard {
             replica,
             virtual_tables,
             tracer,
-            streaming,
-            rebuild,
-            server: OnceCell::new(),
-            membership: OnceCell::new(),
+            topology,
+            server,
+            membership,
         });
         components.add(&shard);
         shard
@@ -357,12 +347,12 @@ impl Shard {
 
     /// What goes to and comes from other nodes as files.
     pub fn streaming(&self) -> &Rc<Streaming> {
-        &self.streaming
+        self.topology.streaming()
     }
 
     /// `nodetool rebuild`; on the first shard.
     pub fn rebuild(&self) -> &Rc<Rebuild> {
-        &self.rebuild
+        self.topology.rebuild()
     }
 
     /// What fills caches with what was saved of them.
@@ -380,9 +370,11 @@ impl Shard {
         if self.context.env.shard() == 0 {
             messenger.claim()?;
         }
-        let Self { peers, replica, tracer, streaming, server, .. } = &**self;
+        let Self { peers, replica, tracer, topology, server, .. } = &**self;
         let schema = &self.coordinator.schema;
-        let made = || PeerServer::new((&self.context, peers), replica, schema, streaming, tracer);
+        let made = || {
+            PeerServer::new((&self.context, peers), replica, schema, topology.streaming(), tracer)
+        };
         let server: Rc<dyn Serve> = Rc::clone(server.get_or_init(made)) as _;
         messenger.listen(Rc::downgrade(&server))
     }

@@ -26,9 +26,8 @@ impl Config {
 
     /// Every field by its keys, whatever the others are.
     fn of(get: &Get<'_>) -> Result<Self> {
-        let data_dir = PathBuf::from(get.text("data_dir"));
         let (listen_address, rpc_address) = (get.host("listen_address")?, get.host("rpc_address")?);
-        let initial_tokens = get.tokens()?;
+        let (data_dir, initial_tokens) = (PathBuf::from(get.text("data_dir")), get.tokens()?);
         Ok(Self {
             commitlog_directory: under(get, &data_dir, "commitlog_directory", "commitlog"),
             hints_directory: under(get, &data_dir, "hints_directory", "hints"),

@@ -17,9 +17,9 @@ use metrics::Level;
 use types::Address;
 
 use crate::messenger::{Held, Intake, Messenger, Serve, Served};
-use crate::open::PER_IP_MAX;
+use crate::open::{Entered, PER_IP_MAX};
 use crate::settings::Settings;
-use crate::stream_socket::{Entered, StreamSocket};
+use crate::stream_socket::StreamSocket;
 use crate::wire::Wire;
 
 /// How long to wait where no connection can be accepted.
@@ -115,7 +115,7 @@ fn listen_at(
         loop {
             match listener.accept().await {
                 Ok((stream, remote)) => {
-                    let Some(entered) = Entered::new(&messenger, remote.ip()) else {
+                    let Some(entered) = messenger.open.enter(remote.ip()) else {
                         messenger.tally.refused.inc();
                         let why = format!("it has {PER_IP_MAX} connections to one shard already");
                         messenger.note_inbound(remote.ip(), Level::Warn, &why);

@@ -24,6 +24,7 @@ mod open;
 mod outbound;
 mod quotas;
 mod settings;
+mod stream_dial;
 mod stream_socket;
 mod tally;
 mod wire;

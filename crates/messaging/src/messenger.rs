@@ -137,7 +137,7 @@ pub struct Messenger {
     patience: Cell<Patience>,
     pub(crate) tally: Tally,
     pub(crate) counts: Counts,
-    pub(crate) open: Open,
+    pub(crate) open: Rc<Open>,
     /// Memory of requests was given back.
     pub(crate) received_freed: Notify,
     send_quotas: Quotas,
@@ -167,12 +167,13 @@ impl Messenger {
         // a message of any size that there may be finds room, once there is nothing else
         let part = |bytes: u64| (bytes / env.shards().max(1) as u64).max(settings.max_message);
         let (send, receive) = (settings.send, settings.receive);
+        let tally = Tally::new(registry);
         let messenger = Rc::new(Self {
             env: env.clone(),
             patience: Cell::new(settings.patience),
-            tally: Tally::new(registry),
+            open: Open::new(&tally.inbound),
+            tally,
             counts: Counts::new(),
-            open: Open::default(),
             received_freed: Notify::new(),
             send_quotas: Quotas::new(part(send.endpoint), part(send.global)),
             receive_quotas: Quotas::new(part(receive.endpoint), part(receive.global)),

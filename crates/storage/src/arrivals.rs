@@ -139,7 +139,6 @@ impl Node {
             arrivals.is_over.set(false);
             return Err(error);
         }
-        engine.env().mark("stream.adopted");
         let epoch = node_table.epoch.get() + 1;
         let new = arrivals.complete.take().into_iter().map(|mut sstable| {
             sstable.epoch = epoch;

@@ -161,8 +161,8 @@ fn check_header(table: &Table, sstable: &SSTable) -> Result<(), StorageError> {
     fits.map_err(|what| StorageError::corrupt(sstable.path(&Component::Statistics), what))
 }
 
-/// Are rows with this header, of which this is the layout, rows of the table? Columns that the table
-/// has no more are passed over.
+/// Are rows with this header, of which this is the layout, rows of the table? Columns that the
+/// table has no more are passed over.
 ///
 /// # Errors
 /// If not: why.

@@ -5,18 +5,21 @@
 //! has to give; the other, the follower, answers what it gives. Both then send their files, each
 //! over a connection that it opens for that, and say on the first connection what arrived.
 //!
-//! [`wire`] has the messages, [`session`] the steps of a session without any I/O. [`Streaming`] is a
-//! shard's part: connections come in at any shard, the sessions are on the first one. A [`Plan`]
+//! [`wire`] has the messages, [`session`] the steps of a session without any I/O. [`Streaming`] is
+//! a shard's part: connections come in at any shard, the sessions are on the first one. A [`Plan`]
 //! says what this node wants of all others together. The node is seen through a [`Host`].
 #![forbid(unsafe_code)]
 
 mod channel;
+mod channels;
+mod chooser;
 mod host;
+mod ledger;
 mod limits;
-mod outgoing;
 mod plan;
 mod progress;
-mod receive;
+mod receiver;
+mod sender;
 pub mod session;
 mod sessions;
 mod streaming;

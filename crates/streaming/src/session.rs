@@ -11,8 +11,8 @@
 //!                           <-   COMPLETE         all that is due has come and gone
 //! ```
 //!
-//! What came of a table is adopted once all of it is there. A follower says COMPLETE only then. So a
-//! session that is complete on both sides has handed over what it was to.
+//! What came of a table is adopted once all of it is there. A follower says COMPLETE only then. So
+//! a session that is complete on both sides has handed over what it was to.
 
 use std::collections::{BTreeMap, BTreeSet};
 

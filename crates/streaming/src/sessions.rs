@@ -5,27 +5,24 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use env::Class;
 use env::sync::{OneshotReceiver, OneshotSender, oneshot};
+use env::{Class, Env};
 use metrics::Level;
 use schema::TableId;
 use sstable::descriptor::Component;
-use storage::{Arrivals, Place, Stamp, StorageError};
+use storage::shards::Remote;
+use storage::{Arrivals, Engine, Place, Stamp, StorageError};
 use types::{Address, TokenRange, Uuid};
 
-use crate::outgoing::OutFile;
+use crate::channels::{Channels, ControlAt};
+use crate::chooser::{Chooser, OutFile};
+use crate::host::Host;
+use crate::ledger::Ledger;
 use crate::plan::{Give, Plan};
 use crate::progress::{Direction, FileKey, FileView, Progress, SessionView, TableView};
-use crate::session::{Effect, Event, Outgoing, Session, SessionId, State};
-use crate::streaming::Streaming;
+use crate::sender::Sender;
+use crate::session::{Effect, Event, Outgoing, Role, Session, SessionId, State};
 use crate::wire::{FileHeader, Init, Message, Preview, Request};
-
-/// Where the first connection of a session is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ControlAt {
-    pub shard: usize,
-    pub channel: u64,
-}
 
 /// Sessions that are over and are still shown.
 const SHOWN_MAX: usize = 128;
@@ -39,15 +36,29 @@ struct Running {
     /// Files that are being received.
     in_flight: Cell<usize>,
     is_ended: Cell<bool>,
-    progress: Progress,
+    progress: Rc<Progress>,
     done: RefCell<Option<OneshotSender<Result<(), String>>>>,
 }
 
-/// Those of the node.
-#[derive(Default)]
+/// Those of the node, on its first shard.
 pub(crate) struct Sessions {
+    env: Env,
+    engine: Rc<Engine>,
+    host: Rc<dyn Host>,
+    /// Does a session begin only if there is room for what it brings?
+    checks_space: bool,
+    chooser: Chooser,
+    ledger: Rc<Ledger>,
+    channels: Rc<Channels>,
+    others: OtherShards,
     running: RefCell<BTreeMap<SessionId, Rc<Running>>>,
     over: RefCell<Vec<SessionView>>,
+}
+
+/// What other shards have of sessions.
+pub(crate) struct OtherShards {
+    pub channels: Remote<Channels>,
+    pub senders: Remote<Sender>,
 }
 
 /// Where a file that comes goes.
@@ -59,6 +70,27 @@ pub(crate) struct Slot {
 }
 
 impl Sessions {
+    pub fn new(
+        (engine, host): (&Rc<Engine>, &Rc<dyn Host>),
+        (whole_files, checks_space): (bool, bool),
+        ledger: &Rc<Ledger>,
+        channels: &Rc<Channels>,
+        others: OtherShards,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            env: engine.env().clone(),
+            engine: Rc::clone(engine),
+            host: Rc::clone(host),
+            checks_space,
+            chooser: Chooser::new(engine, host, whole_files),
+            ledger: Rc::clone(ledger),
+            channels: Rc::clone(channels),
+            others,
+            running: RefCell::default(),
+            over: RefCell::default(),
+        })
+    }
+
     fn find(&self, id: SessionId) -> Option<Rc<Running>> {
         self.running.borrow().get(&id).cloned()
     }
@@ -85,15 +117,17 @@ impl Running {
     }
 }
 
-impl Streaming {
+impl Sessions {
     /// Carries a plan out: one session with each node, all at the same time.
     ///
     /// # Errors
     /// Of each session that failed: why. What the others brought stays.
     pub async fn run(self: &Rc<Self>, plan: Plan) -> Result<Uuid, Vec<(Address, String)>> {
-        assert_eq!(self.others.me(), 0, "plans are carried out on the first shard");
+        assert_eq!(self.env.shard(), 0, "plans are carried out on the first shard");
         let micros = self.env.unique_micros();
-        let id = Uuid::from_unix_micros(micros, self.env.random_u64());
+        // the highest bits say that it is a UUID of RFC 4122
+        let node = self.env.random_u64() & (u64::MAX >> 2) | 1 << 63;
+        let id = Uuid::from_unix_micros(micros, node);
         let mut waiting = Vec::new();
         let mut failed = Vec::new();
         for peer in plan.peers() {
@@ -139,7 +173,7 @@ impl Streaming {
         };
         let mut files = Vec::new();
         for Give { table, ranges } in gives {
-            match self.choose_of(table, &ranges).await {
+            match self.chooser.choose_of(table, &ranges).await {
                 Ok(chosen) => files.push((table, chosen)),
                 Err(error) => return Err((done, error.to_string())),
             }
@@ -150,7 +184,7 @@ impl Streaming {
         };
         let local = messenger.settings().local;
         let (session, effects) = Session::initiate(id, init(local), requests, outgoing(&files));
-        let control = self.open_channel(socket, Some(id));
+        let control = self.channels.open(socket, Some(id));
         let running = self.keep(session, control, Some(done));
         running.give(files);
         self.perform(&running, effects);
@@ -171,10 +205,10 @@ impl Streaming {
             gives: RefCell::default(),
             in_flight: Cell::new(0),
             is_ended: Cell::new(false),
-            progress: Progress::default(),
+            progress: self.ledger.begin(id),
             done: RefCell::new(done),
         });
-        self.sessions.running.borrow_mut().insert(id, Rc::clone(&running));
+        self.running.borrow_mut().insert(id, Rc::clone(&running));
         running
     }
 
@@ -184,7 +218,7 @@ impl Streaming {
     /// If there is one of that name already.
     pub(crate) fn follow(&self, init: &Init, control: ControlAt) -> Result<SessionId, String> {
         let id = SessionId { plan: init.plan, peer: init.from, session: init.session };
-        if self.sessions.find(id).is_some() {
+        if self.find(id).is_some() {
             return Err(format!(
                 "session {} of stream {} is under way already",
                 id.session, id.plan
@@ -206,7 +240,7 @@ impl Streaming {
 
     /// Something happened to a session.
     pub(crate) fn event(self: &Rc<Self>, id: SessionId, event: Event) {
-        let Some(running) = self.sessions.find(id) else { return };
+        let Some(running) = self.find(id) else { return };
         let (before, effects) = {
             let mut session = running.session.borrow_mut();
             let before = session.state().clone();
@@ -214,7 +248,7 @@ impl Streaming {
             | Event::Message(Message::PrepareSynAck { summaries }) = &event
             {
                 running.progress.expect(Direction::In, summaries);
-                if self.settings.checks_space && !summaries.is_empty() {
+                if self.checks_space && !summaries.is_empty() {
                     self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
                 }
             }
@@ -254,7 +288,7 @@ impl Streaming {
                 Effect::Choose(requests) => {
                     let (this, running) = (Rc::clone(self), Rc::clone(running));
                     self.env.spawn(Class::Streaming, async move {
-                        let event = match this.choose(&requests).await {
+                        let event = match this.chooser.choose(&requests).await {
                             Ok(files) => {
                                 let chosen = outgoing(&files);
                                 running.give(files);
@@ -290,7 +324,7 @@ impl Streaming {
                 .note(Level::Error, format!("cannot send {} to a node", message.kind()));
         }
         let ControlAt { shard, channel } = running.control;
-        self.others.send(shard, move |there| there.send_over(channel, &bytes));
+        self.others.channels.send(shard, move |there| there.send(channel, &bytes));
     }
 
     fn send_files(self: &Rc<Self>, running: &Rc<Running>) {
@@ -300,12 +334,13 @@ impl Streaming {
         if files.is_empty() {
             return;
         }
-        let is_follower = running.session.borrow().role() == crate::session::Role::Follower;
+        let is_follower = running.session.borrow().role() == Role::Follower;
         let (this, shard) = (Rc::clone(self), self.sender_of(id));
         self.env.spawn(Class::Streaming, async move {
             let sent = this
                 .others
-                .call_async(shard, Class::Streaming, move |there: Rc<Self>| async move {
+                .senders
+                .call_async(shard, Class::Streaming, move |there: Rc<Sender>| async move {
                     there.send_all(id, is_follower, files).await
                 })
                 .await;
@@ -318,19 +353,10 @@ impl Streaming {
         });
     }
 
-    /// Part of a file was sent or came.
-    pub(crate) fn went_on(&self, id: SessionId, key: FileKey, bytes: u64) {
-        if let Some(running) = self.sessions.find(id) {
-            running.progress.went_on(key, bytes);
-        }
-    }
-
     /// Gives a session up that brings more than there is room for.
     async fn check_space(self: Rc<Self>, id: SessionId) {
-        let due: u64 = {
-            let running = self.sessions.running.borrow();
-            running.values().map(|running| running.progress.left(Direction::In)).sum()
-        };
+        let due: u64 =
+            { self.ledger.all().iter().map(|progress| progress.left(Direction::In)).sum() };
         // a disk that does not say takes what comes until it is full
         let Ok(room) = self.engine.room().await else { return };
         if due > room {
@@ -368,7 +394,7 @@ impl Streaming {
         header: &FileHeader,
     ) -> Result<Slot, String> {
         let unknown = || format!("a file of stream {}, which there is not", id.plan);
-        let running = self.sessions.find(id).ok_or_else(unknown)?;
+        let running = self.find(id).ok_or_else(unknown)?;
         let table = header.table;
         let expected = running.session.borrow().awaits(table);
         if expected.is_none() {
@@ -404,7 +430,7 @@ impl Streaming {
         slot: &Slot,
         came: Result<bool, String>,
     ) {
-        let Some(running) = self.sessions.find(id) else { return };
+        let Some(running) = self.find(id) else { return };
         let arrived = match came {
             Ok(has_content) => self.take_in(&running, header, slot, has_content).await,
             Err(why) => Err(why),
@@ -473,7 +499,8 @@ impl Streaming {
         };
         running.is_ended.set(true);
         running.gives.borrow_mut().clear();
-        self.sessions.running.borrow_mut().remove(&id);
+        self.running.borrow_mut().remove(&id);
+        self.ledger.end(id);
         self.show(running.view());
         let (head, peer) = (format!("[Stream #{}]", id.plan), id.peer);
         let is_complete = state == State::Complete;
@@ -488,9 +515,9 @@ impl Streaming {
             }
         };
         // the initiator closes when all is done; a follower that has said COMPLETE waits for that
-        if !is_complete || role == crate::session::Role::Initiator {
+        if !is_complete || role == Role::Initiator {
             let ControlAt { shard, channel } = running.control;
-            self.others.send(shard, move |there| there.close_channel(channel));
+            self.others.channels.send(shard, move |there| there.close(channel));
         }
         if let Some(done) = running.done.take() {
             let _ = done.send(result);
@@ -499,8 +526,13 @@ impl Streaming {
         self.env.spawn(Class::Streaming, async move { this.clear(&running).await });
     }
 
+    /// Which shard sends the files of a session.
+    fn sender_of(&self, id: SessionId) -> usize {
+        (id.plan.0 as usize ^ usize::from(id.peer.port)) % self.others.senders.count()
+    }
+
     fn show(&self, view: SessionView) {
-        let mut over = self.sessions.over.borrow_mut();
+        let mut over = self.over.borrow_mut();
         over.push(view);
         let extra = over.len().saturating_sub(SHOWN_MAX);
         over.drain(..extra);

@@ -3,8 +3,8 @@
 use crate::token::Token;
 use crate::vint::{ReadError, Reader};
 
-/// Tokens after `left` up to `right`; over the ring's end if `left` is not less; all of them if both
-/// are the same.
+/// Tokens after `left` up to `right`; over the ring's end if `left` is not less; all of them if
+/// both are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenRange {
     /// Not part of it.

@@ -11,7 +11,7 @@ use crate::machine::{self, Outcome};
 use crate::members::{self, Layout, Member};
 use crate::{node, peer};
 
-/// Who has the data, who fetches it, and how; by the places in the ring: the Cassandra is the first.
+/// Who has the data, who fetches it, and how; by places in the ring: the Cassandra is the first.
 type Run = (usize, usize, &'static str);
 
 const ALL: [Run; 6] = [

@@ -31,6 +31,7 @@ const EDGES: &Edges = &[
     ("internode", &["types", "rows", "schema", "segment"]),
     ("tls", &["env"]),
     ("messaging", &["types", "metrics", "env", "internode", "tls"]),
+    ("streaming", &["types", "schema", "sstable", "metrics", "env", "storage", "messaging"]),
     (
         "cluster",
         &[
@@ -48,6 +49,7 @@ const EDGES: &Edges = &[
             "ring",
             "internode",
             "messaging",
+            "streaming",
         ],
     ),
     ("server", &["types", "protocol", "metrics", "env", "tls"]),
@@ -72,6 +74,7 @@ const EDGES: &Edges = &[
             "cluster",
             "server",
             "admin",
+            "streaming",
         ],
     ),
 ];

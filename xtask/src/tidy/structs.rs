@@ -17,8 +17,7 @@ const METHODS_MAX: usize = 30;
 
 /// Structs that are more, by crate and name, and why.
 const MORE: &[More] = &[
-    ("bin/helenus", "Node", "composes a shard; what it holds moves to the crate `node`"),
-    ("bin/helenus", "Operations", "each verb of nodetool is one of its methods"),
+    ("crates/node", "Operations", "each verb of nodetool is one of its methods"),
     (
         "crates/cluster",
         "Auth",

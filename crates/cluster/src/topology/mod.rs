@@ -5,5 +5,36 @@ mod rebuild;
 mod sources;
 mod streams;
 
+use std::rc::Rc;
+
+use storage::shards::Components;
+use streaming::Streaming;
+
+use crate::peers::Peers;
+use crate::shard_context::ShardContext;
 pub use rebuild::{Rebuild, RebuildError, RebuildRequest, parse_ranges};
-pub(crate) use streams::{StreamHost, settings as stream_settings};
+
+/// A shard's streams, and the operations that use them.
+pub(crate) struct Topology {
+    streaming: Rc<Streaming>,
+    rebuild: Rc<Rebuild>,
+}
+
+impl Topology {
+    pub fn new(shard: &Rc<ShardContext>, components: &Components, peers: &Rc<Peers>) -> Self {
+        let host = streams::StreamHost::new(shard, peers);
+        let settings = streams::settings(&shard.config.streams);
+        let streaming = Streaming::new(&shard.engine, components, host, settings);
+        let rebuild = Rebuild::new(shard, peers, &streaming);
+        Self { streaming, rebuild }
+    }
+
+    pub fn streaming(&self) -> &Rc<Streaming> {
+        &self.streaming
+    }
+
+    /// On the first shard.
+    pub fn rebuild(&self) -> &Rc<Rebuild> {
+        &self.rebuild
+    }
+}

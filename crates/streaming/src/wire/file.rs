@@ -1,7 +1,8 @@
 //! The header of a file (`StreamMessageHeader`, `CassandraStreamHeader`).
 //!
 //! ```text
-//! table, sender, plan, is the sender the follower (1 byte), session, sequence number (4 bytes each)
+//! table, sender, plan, is the sender the follower (1 byte)
+//! session, sequence number (4 bytes each)
 //! repaired at (8 bytes), repair it is pending for (1 byte, then 16 if that is 1)
 //! version, format (texts), keys (8 bytes)
 //! count of sections, each two positions in the uncompressed data (8 bytes each)
@@ -19,14 +20,14 @@ use sstable::statistics::HeaderComponent;
 use types::{Address, Uuid, WriteBytes};
 
 use super::input::{Input, InputError, count, part};
-use super::message::{Unwritable, optional_uuid, put_count, put_uuid, table, uuid};
+use super::parts::{Unwritable, optional_uuid, put_count, put_uuid, table, uuid};
 
 /// Sections of a file: each has a partition at least.
 const SECTIONS_MAX: u32 = 1 << 24;
 /// Chunks of a file. With those of 16 KiB it has a terabyte before compression.
 const CHUNKS_MAX: u32 = 1 << 26;
-/// Bytes of a chunk before compression: so many are held of one at a time. The default of a table is
-/// 16 KiB, the most that anybody was seen to set 1 MiB.
+/// Bytes of a chunk before compression: so many are held of one at a time. The default of a table
+/// is 16 KiB.
 const CHUNK_BYTES_MAX: u32 = 16 << 20;
 /// Options of a compressor.
 const OPTIONS_MAX: u32 = 64;

@@ -1,11 +1,11 @@
 //! The messages of a session.
 
 use schema::TableId;
-use thiserror::Error;
-use types::{Address, ReadError, Reader, TokenRange, TooLong, Uuid, WriteBytes};
+use types::{Address, Reader, TokenRange, Uuid, WriteBytes};
 
 use super::file::FileHeader;
 use super::input::{Input, InputError, count, part};
+use super::parts::{Unwritable, optional_uuid, put_count, put_uuid, table, uuid};
 
 /// Requests in a message: one for each keyspace and set of ranges.
 const REQUESTS_MAX: u32 = 1 << 16;
@@ -167,18 +167,6 @@ pub enum Message {
     SessionFailed,
     /// The other side is still there.
     KeepAlive,
-}
-
-/// A message that cannot be written.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Unwritable {
-    /// A name is too long.
-    #[error("a name is too long: {0}")]
-    Name(#[from] TooLong),
-    /// There are too many of something.
-    #[error("{0} of something, more than a message takes")]
-    Count(usize),
 }
 
 impl Message {
@@ -370,31 +358,4 @@ fn put_summaries(out: &mut Vec<u8>, summaries: &[Summary]) -> Result<(), Unwrita
         out.put_u64(*bytes);
     }
     Ok(())
-}
-
-pub(super) fn put_count(out: &mut Vec<u8>, count: usize) -> Result<(), Unwritable> {
-    out.put_i32(i32::try_from(count).map_err(|_| Unwritable::Count(count))?);
-    Ok(())
-}
-
-pub(super) fn put_uuid(out: &mut Vec<u8>, uuid: Option<Uuid>) {
-    out.put_bool(uuid.is_some());
-    if let Some(uuid) = uuid {
-        out.put(&uuid.to_bytes());
-    }
-}
-
-pub(super) fn table(reader: &mut Reader<'_>) -> Result<TableId, ReadError> {
-    reader.array().map(TableId)
-}
-
-pub(super) fn uuid(reader: &mut Reader<'_>) -> Result<Uuid, ReadError> {
-    reader.array().map(Uuid::from_bytes)
-}
-
-pub(super) fn optional_uuid(reader: &mut Reader<'_>) -> Result<Option<Uuid>, ReadError> {
-    match reader.bool()? {
-        true => uuid(reader).map(Some),
-        false => Ok(None),
-    }
 }

@@ -20,9 +20,11 @@
 mod file;
 mod input;
 mod message;
+mod parts;
 mod sections;
 
 pub use file::{Compression, FileHeader, Manifest, Section};
 pub use input::{Input, InputError};
-pub use message::{Init, Message, Operation, Preview, Request, Summary, Unwritable};
+pub use message::{Init, Message, Operation, Preview, Request, Summary};
+pub use parts::Unwritable;
 pub use sections::{BLOCK_BYTES, SectionError, Sections, put_block};

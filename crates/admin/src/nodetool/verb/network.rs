@@ -1,5 +1,5 @@
-//! Verbs of requests, messages and streams: `tools.nodetool.TpStats`, `NetStats`, `ProxyHistograms`,
-//! `GetStreamThroughput` and their kin.
+//! Verbs of requests, messages and streams: `tools.nodetool.TpStats`, `NetStats`,
+//! `ProxyHistograms`, `GetStreamThroughput` and their kin.
 
 use super::args::Args;
 use super::{VerbError, refused};

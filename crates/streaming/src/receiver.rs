@@ -2,14 +2,15 @@
 
 use std::rc::Rc;
 
-use env::Class;
+use env::{Class, Env};
 use sstable::descriptor::{Component, Format};
-use storage::{SectionsError, SectionsOptions, WholeFile, write_sections};
+use storage::shards::Remote;
+use storage::{Engine, SectionsError, SectionsOptions, WholeFile, write_sections};
 
+use crate::ledger::Ledger;
 use crate::progress::{Direction, FileKey};
 use crate::session::{Event, SessionId};
-use crate::sessions::Slot;
-use crate::streaming::Streaming;
+use crate::sessions::{Sessions, Slot};
 use crate::wire::{FileHeader, Input, Manifest, Sections};
 use crate::wire_input::WireInput;
 
@@ -18,20 +19,29 @@ const PIECE_BYTES: u64 = 256 << 10;
 /// Bytes after which the first shard is told how far a file is.
 const TOLD_BYTES: u64 = 1 << 20;
 
-impl Streaming {
-    /// Takes a file whose header was read, and says what session it is of.
+/// Receives files, on each shard.
+pub(crate) struct Receiver {
+    env: Env,
+    engine: Rc<Engine>,
+    sessions: Remote<Sessions>,
+    ledger: Remote<Ledger>,
+}
+
+impl Receiver {
+    pub fn new(engine: &Rc<Engine>, sessions: Remote<Sessions>, ledger: Remote<Ledger>) -> Self {
+        let engine = Rc::clone(engine);
+        Self { env: engine.env().clone(), engine, sessions, ledger }
+    }
+
+    /// Takes a file whose header was read.
     ///
     /// # Errors
     /// If the connection is of no use any more.
-    pub(crate) async fn receive(
-        self: &Rc<Self>,
-        header: FileHeader,
-        input: &mut WireInput,
-    ) -> Result<SessionId, String> {
+    pub async fn receive(&self, header: FileHeader, input: &mut WireInput) -> Result<(), String> {
         let id = SessionId { plan: header.plan, peer: header.sender, session: header.session };
         let sent = header.clone();
         let begun =
-            self.others.call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
+            self.sessions.call_async(0, Class::Streaming, move |first: Rc<Sessions>| async move {
                 let begun = first.begin_file(id, &sent).await;
                 if let Err(why) = &begun {
                     first.event(id, Event::Broken(why.clone()));
@@ -45,21 +55,22 @@ impl Streaming {
         };
         let ended = came.clone();
         let sent = header;
-        let told = self.others.call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
-            first.end_file(id, &sent, &slot, ended).await;
-        });
+        let told =
+            self.sessions.call_async(0, Class::Streaming, move |first: Rc<Sessions>| async move {
+                first.end_file(id, &sent, &slot, ended).await;
+            });
         told.await.map_err(|stopping| stopping.to_string())?;
-        came.map(|_| id)
+        came.map(drop)
     }
 
     fn came(&self, id: SessionId, header: &FileHeader, bytes: u64) {
         let (table, sequence) = (header.table, header.sequence);
         let key = FileKey { direction: Direction::In, table, sequence };
-        self.others.send(0, move |first| first.went_on(id, key, bytes));
+        self.ledger.send(0, move |first| first.went_on(id, key, bytes));
     }
 
     async fn whole(
-        self: &Rc<Self>,
+        &self,
         id: SessionId,
         header: &FileHeader,
         whole: &Manifest,
@@ -93,7 +104,7 @@ impl Streaming {
     }
 
     async fn sections(
-        self: &Rc<Self>,
+        &self,
         id: SessionId,
         header: &FileHeader,
         slot: &Slot,

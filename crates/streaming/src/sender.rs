@@ -1,133 +1,44 @@
-//! What this node sends: the choice, and the bytes.
+//! Sending files: whole SSTables and parts of them, over a connection of their own.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use env::Env;
 use schema::TableId;
 use sstable::table::Storage;
-use storage::{Chosen, ComponentReader};
-use types::TokenRange;
+use storage::shards::Remote;
+use storage::{Chosen, ComponentReader, Engine};
 
+use crate::chooser::{CHECKSUM_BYTES, Numbered, OutFile, chunks};
+use crate::host::Host;
+use crate::ledger::{Ledger, throttle};
 use crate::limits::Load;
 use crate::progress::{Direction, FileKey};
 use crate::session::SessionId;
-use crate::streaming::Streaming;
-use crate::wire::{
-    BLOCK_BYTES, Compression, FileHeader, Manifest, Message, Request, Section, put_block,
-};
+use crate::wire::{BLOCK_BYTES, Compression, FileHeader, Manifest, Message, Section, put_block};
 
 /// Bytes that are read from a file and sent at once.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A file that is sent.
-#[derive(Clone, Debug)]
-pub(crate) struct OutFile {
-    pub chosen: Chosen,
-    /// Are all its components sent as they are?
-    pub is_whole: bool,
-    /// Files that it counts for.
-    pub files: u32,
-    /// Its bytes.
-    pub bytes: u64,
+/// Sends files, on each shard.
+pub(crate) struct Sender {
+    env: Env,
+    engine: Rc<Engine>,
+    host: Rc<dyn Host>,
+    ledger: Remote<Ledger>,
 }
 
-/// Files, by session, table and sequence number.
-pub(crate) type Numbered = Vec<((TableId, i32), OutFile)>;
-
-impl Streaming {
-    /// Chooses what is asked for.
-    ///
-    /// # Errors
-    /// If it is not this node's to give, or cannot be read.
-    pub(crate) async fn choose(
-        self: &Rc<Self>,
-        requests: &[Request],
-    ) -> Result<Vec<(TableId, Vec<OutFile>)>, String> {
-        // of a table that several requests name each partition is sent once
-        let mut wanted: BTreeMap<TableId, Vec<TokenRange>> = BTreeMap::new();
-        for request in requests {
-            let asked = request.ranges.iter().chain(&request.transient_ranges).copied();
-            let asked = TokenRange::normalize(asked);
-            self.check_owned(&request.keyspace, &asked)?;
-            for table in self.tables(request)? {
-                wanted.entry(table).or_default().extend(&asked);
-            }
-        }
-        let mut files = Vec::new();
-        for (table, ranges) in wanted {
-            let chosen = self.choose_of(table, &TokenRange::normalize(ranges)).await;
-            files.push((table, chosen.map_err(|error| error.to_string())?));
-        }
-        Ok(files)
-    }
-
-    fn check_owned(&self, keyspace: &str, asked: &[TokenRange]) -> Result<(), String> {
-        let owned = self.host.owned(keyspace);
-        let owned = owned.ok_or_else(|| format!("unknown keyspace {keyspace}"))?;
-        let is_within = |range: &&TokenRange| {
-            let holds = |owned: &TokenRange| owned.left <= range.left && range.end() <= owned.end();
-            owned.iter().any(holds)
-        };
-        match asked.iter().find(|range| !is_within(range)) {
-            None => Ok(()),
-            Some(range) => Err(format!(
-                "received a stream request for range ({},{}] of keyspace {keyspace}, which is \
-                 outside of the ranges that this node owns",
-                range.left, range.right
-            )),
-        }
-    }
-
-    /// The tables that a request names.
-    fn tables(&self, request: &Request) -> Result<Vec<TableId>, String> {
-        let schema = self.engine.schema();
-        let keyspace = schema.keyspaces().get(request.keyspace.as_str());
-        let unknown = || format!("unknown keyspace {}", request.keyspace);
-        let keyspace = keyspace.ok_or_else(unknown)?;
-        if request.tables.is_empty() {
-            return Ok(keyspace.tables.values().map(|table| table.id).collect());
-        }
-        let named = |name: &String| {
-            let table = keyspace.tables.get(name.as_str()).map(|table| table.id);
-            table.ok_or_else(|| format!("unknown table {}.{name}", request.keyspace))
-        };
-        request.tables.iter().map(named).collect()
-    }
-
-    /// Chooses the SSTables with what this node has of a table in ranges, memtables included.
-    ///
-    /// # Errors
-    /// If they cannot be written or read.
-    pub(crate) async fn choose_of(
-        self: &Rc<Self>,
-        table: TableId,
-        ranges: &[TokenRange],
-    ) -> Result<Vec<OutFile>, storage::StorageError> {
-        if let Some(node) = self.engine.node() {
-            node.flush(table).await?;
-        }
-        let mut files = Vec::new();
-        for chosen in self.engine.sstables_in(table, ranges).await? {
-            let is_whole = self.settings.whole_files && chosen.is_whole();
-            let (count, bytes) = match is_whole {
-                true => {
-                    let sent = self.engine.sent_components(&chosen.sstable).await?;
-                    let bytes = sent.iter().map(|component| component.length).sum();
-                    (sent.len() as u32, bytes)
-                }
-                false => (1, stored_bytes(&chosen)?),
-            };
-            files.push(OutFile { chosen, is_whole, files: count, bytes });
-        }
-        Ok(files)
+impl Sender {
+    pub fn new(engine: &Rc<Engine>, host: &Rc<dyn Host>, ledger: Remote<Ledger>) -> Rc<Self> {
+        let (engine, host) = (Rc::clone(engine), Rc::clone(host));
+        Rc::new(Self { env: engine.env().clone(), engine, host, ledger })
     }
 
     /// Sends files to the other node of a session, over a connection of its own.
     ///
     /// # Errors
     /// Why not all were sent.
-    pub(crate) async fn send_all(
-        self: &Rc<Self>,
+    pub async fn send_all(
+        &self,
         id: SessionId,
         is_of_follower: bool,
         files: Numbered,
@@ -174,42 +85,9 @@ impl Streaming {
     }
 }
 
-/// Bytes that go over the wire of sections, but for what LZ4 saves.
-fn stored_bytes(chosen: &Chosen) -> Result<u64, storage::StorageError> {
-    match &chosen.sstable.table.storage {
-        Storage::Compressed(..) => {
-            Ok(chunks(chosen)?.iter().map(|chunk| u64::from(chunk.1) + CHECKSUM_BYTES).sum())
-        }
-        Storage::Plain(_) => Ok(chosen.sections.iter().map(|(from, to)| to - from).sum()),
-    }
-}
-
-/// Bytes of the checksum behind a chunk.
-const CHECKSUM_BYTES: u64 = 4;
-
-/// The chunks that sections touch, in the file's order: where each starts, and its bytes without
-/// the checksum.
-fn chunks(chosen: &Chosen) -> Result<Vec<(u64, u32)>, storage::StorageError> {
-    let table = &chosen.sstable.table;
-    let path = chosen.sstable.path(&sstable::descriptor::Component::Data);
-    let mut chunks: Vec<(u64, u32)> = Vec::new();
-    for (from, to) in &chosen.sections {
-        let mut at = *from;
-        while at < *to {
-            let chunk = table.chunk_at(at);
-            let chunk = chunk.map_err(|error| storage::StorageError::corrupt(&path, error))?;
-            if chunks.last().is_none_or(|last| last.0 < chunk.offset) {
-                chunks.push((chunk.offset, chunk.length as u32 - CHECKSUM_BYTES as u32));
-            }
-            at = chunk.start + chunk.uncompressed as u64;
-        }
-    }
-    Ok(chunks)
-}
-
 /// A connection that files are sent over.
 struct Sending<'a> {
-    of: &'a Rc<Streaming>,
+    of: &'a Sender,
     socket: &'a messaging::StreamSocket,
     id: SessionId,
     table: TableId,
@@ -220,12 +98,12 @@ struct Sending<'a> {
 impl Sending<'_> {
     async fn write(&self, bytes: &[u8]) -> Result<(), String> {
         let (is_whole, is_far) = (self.is_whole, self.of.host.is_far(self.id.peer));
-        self.of.throttle(Load { bytes: bytes.len() as u64, is_whole, is_far }).await;
+        throttle(&self.of.ledger, Load { bytes: bytes.len() as u64, is_whole, is_far }).await;
         let written = self.socket.write_all(bytes).await;
         written.map_err(|error| format!("cannot send a file: {error}"))?;
         let (id, count) = (self.id, bytes.len() as u64);
         let key = FileKey { direction: Direction::Out, table: self.table, sequence: self.sequence };
-        self.of.others.send(0, move |first| first.went_on(id, key, count));
+        self.of.ledger.send(0, move |first| first.went_on(id, key, count));
         self.of.env.maybe_yield().await;
         Ok(())
     }
