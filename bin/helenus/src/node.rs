@@ -288,7 +288,7 @@ impl Node {
             self.registry.tick(self.env.now().since(Instant::ZERO));
             let mut rates = self.cache_rates.get();
             for (rates, kind) in rates.iter_mut().zip(CacheKind::ALL) {
-                let stats = self.engine.cache_stats(kind);
+                let stats = self.engine.caches().stats(kind);
                 *rates = rates.tick(stats.requests(), stats.hits);
             }
             self.cache_rates.set(rates);
@@ -386,7 +386,7 @@ impl Node {
     fn keep_history(self: &Rc<Self>) {
         let Some(storage) = self.engine.node() else { return };
         let node = Rc::downgrade(self);
-        storage.tell_compactions(Rc::new(move |record| {
+        storage.compactions().tell(Rc::new(move |record| {
             let Some(node) = node.upgrade() else { return };
             node.env.clone().spawn(Class::Background, async move {
                 if let Some(shard) = node.shard() {
@@ -498,7 +498,7 @@ impl Node {
                     aside.why
                 )
             };
-            storage.aside(id).into_iter().map(note)
+            storage.failures().aside(id).into_iter().map(note)
         });
         aside.collect()
     }

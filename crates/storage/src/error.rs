@@ -46,6 +46,41 @@ pub enum StorageError {
         /// What is wrong with it.
         what: String,
     },
+    /// An SSTable is of a version or format that this release does not read.
+    #[error("{}: {what}", path.display())]
+    UnsupportedVersion {
+        /// Its data, or another file of it.
+        path: PathBuf,
+        /// Which version it is of, and what the operator can do.
+        what: String,
+    },
+    /// An SSTable lacks a file without which it cannot be opened.
+    #[error(
+        "cannot open the SSTable of {}: the file is missing; restore it, or move the SSTable's \
+         other files away",
+        path.display()
+    )]
+    Incomplete {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No directory is left for a table's new files.
+    #[error(
+        "no usable directory in data_file_directories for table {table}: all of them failed; \
+         replace the disk and restart the node"
+    )]
+    NoDirectory {
+        /// Keyspace and name of the table.
+        table: String,
+    },
+    /// The table's options say what this release cannot do.
+    #[error("table {table}: {what}")]
+    UnusableOptions {
+        /// Keyspace and name of the table.
+        table: String,
+        /// Which option, and why.
+        what: String,
+    },
     /// What the operator asks for would do harm.
     #[error("{}: {what}", path.display())]
     Refused {

@@ -11,8 +11,8 @@ use schema::Table;
 use types::Token;
 
 use crate::commitlog::Position;
-use crate::live_set::LiveSet;
 use crate::memtable::{KeptMemtables, Memtable, Slot};
+use crate::sstables::LiveSet;
 
 /// A shard's data of one table.
 pub struct TableStore {

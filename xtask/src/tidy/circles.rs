@@ -19,7 +19,6 @@ const LEFT: &Table = &[
     ("crates/env", 9),
     ("crates/powercut", 2),
     ("crates/sim", 12),
-    ("crates/storage", 9),
     ("xtask", 4),
 ];
 

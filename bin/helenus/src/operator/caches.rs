@@ -28,7 +28,7 @@ impl Operations {
     async fn cache_stats(&self, kind: CacheKind) -> Answer<CacheStats> {
         let mut all = CacheStats::default();
         for shard in 0..self.0.shards().count() {
-            let look = move |node: &Rc<Node>| node.engine().cache_stats(kind);
+            let look = move |node: &Rc<Node>| node.engine().caches().stats(kind);
             all += self.0.shards().call(shard, look).await.map_err(failed)?;
         }
         Ok(all)
@@ -70,7 +70,7 @@ impl CachesOperator for Operations {
     async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
         let kind = kind_of(cache);
         for shard in 0..self.0.shards().count() {
-            let empty = move |node: &Rc<Node>| node.engine().clear_cache(kind);
+            let empty = move |node: &Rc<Node>| node.engine().caches().clear(kind);
             self.0.shards().call(shard, empty).await.map_err(failed)?;
         }
         Ok(())
@@ -79,7 +79,7 @@ impl CachesOperator for Operations {
     async fn set_cache_capacity(&self, cache: CacheName, bytes: u64) -> Answer<()> {
         let kind = kind_of(cache);
         for shard in 0..self.0.shards().count() {
-            let set = move |node: &Rc<Node>| node.engine().set_cache_limit(kind, bytes);
+            let set = move |node: &Rc<Node>| node.engine().caches().set_limit(kind, bytes);
             self.0.shards().call(shard, set).await.map_err(failed)?;
         }
         Ok(())

@@ -58,7 +58,7 @@ impl Operations {
         self.0.engine()
     }
 
-    fn storage(&self) -> Answer<&Rc<storage::Node>> {
+    fn storage(&self) -> Answer<Rc<storage::NodeStore>> {
         self.engine().node().ok_or_else(|| failed(Stopping))
     }
 

@@ -151,7 +151,7 @@ impl Node {
     /// Its caches.
     async fn caches(&self) -> Result<Vec<Cache>, Stopping> {
         let look = |node: &Rc<Node>| {
-            (CacheKind::ALL.map(|kind| node.engine().cache_stats(kind)), node.cache_rates.get())
+            (CacheKind::ALL.map(|kind| node.engine().caches().stats(kind)), node.cache_rates.get())
         };
         let shards = self.on_all(look).await?;
         let cache = |name, kind| {
@@ -206,7 +206,8 @@ impl Node {
             metrics.samples.get(&Name::new(kind, name)).map_or(0, |sample| count(&sample.reading))
         };
         let shards = self.shards().count() as i32;
-        let compactors = self.engine().node().map_or(0, |node| node.concurrent_compactors()) as i32;
+        let compactors =
+            self.engine().node().map_or(0, |node| node.compactions().concurrent()) as i32;
         let pool = |name: &str, limit, active: i64, pending: i64, completed: i64| ThreadPool {
             name: name.to_owned(),
             active: active as i32,
@@ -308,7 +309,7 @@ fn sstable_tasks(node: &Rc<Node>) -> Vec<SsTableTask> {
             target_directory: Some(compaction.directory.display().to_string()),
         }
     };
-    storage.running().into_iter().map(task).collect()
+    storage.compactions().running().into_iter().map(task).collect()
 }
 
 /// What gossip says of all nodes.

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use types::Token;
 
 use super::Slot;
-use crate::live_set::LiveSet;
+use crate::sstables::LiveSet;
 
 /// A shard's flushed memtables of one table, oldest first.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use env::sim::{Fault, FileFault, World, WorldOptions};
 use env::{Class, Env, IO_WINDOW, IO_WINDOWS, IoKind, Mesh};
 use storage::commitlog::SyncMode;
 use storage::shards::Job;
-use storage::{Engine, Node, Options, StorageError};
+use storage::{Engine, NodeStore, Options, StorageError};
 
 use crate::engine::{SHARDS, is_there, options, start, table, write};
 
@@ -53,7 +53,7 @@ fn roomy() -> Options {
     }
 }
 
-async fn observe(engine: &Rc<Engine>, node: &Rc<Node>, seen: &RefCell<Seen>) {
+async fn observe(engine: &Rc<Engine>, node: &Rc<NodeStore>, seen: &RefCell<Seen>) {
     let env = engine.env();
     let last = env.io_window() + 1;
     let pattern = env.io_pattern(last.saturating_sub(IO_WINDOWS as u64)..last);
