@@ -503,7 +503,7 @@ impl CommitLog {
         data.lay_out(&mut bytes);
         match data.file.write_now(&bytes, u64::from(offset)) {
             Ok(()) => self.wrote(data, length, upto, bytes),
-            Err(error) => self.fail("cannot write", &error),
+            Err(error) => self.fail("cannot write", &self.path_of(data.id), &error),
         }
     }
 
@@ -529,7 +529,8 @@ impl CommitLog {
                 match packer.pack(&self.env, bytes).await {
                     Ok((packed, section)) => (bytes, spare) = (packed, Some(section)),
                     Err(error) => {
-                        self.fail("cannot compress", &io::Error::other(error));
+                        let error = io::Error::other(error);
+                        self.fail("cannot compress", &self.path_of(data.id), &error);
                         if self.is_over() {
                             return;
                         }
@@ -541,7 +542,7 @@ impl CommitLog {
             data.lay_out(&mut bytes);
             let (result, mut buffer) = data.file.write_all_at(bytes, u64::from(offset)).await;
             if let Err(error) = result {
-                self.fail("cannot write", &error);
+                self.fail("cannot write", &self.path_of(data.id), &error);
                 if self.is_over() {
                     return;
                 }

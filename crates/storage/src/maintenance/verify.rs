@@ -10,7 +10,7 @@ use crc32fast::Hasher;
 use env::{Env, File, OpenOptions};
 use schema::{Column, Table, TableId};
 use sstable::checksum::parse_digest;
-use sstable::descriptor::{Component, Descriptor, NB};
+use sstable::descriptor::{Component, Descriptor, Format, NA, NB};
 use types::{CqlType, Token};
 
 use crate::compaction::{Compactions, Pace, RunningCompaction};
@@ -86,12 +86,9 @@ impl Verifier {
         for sstable in live.tables() {
             let (from, descriptor) = (&sstable.directory, &sstable.table.descriptor);
             let path = sstable.path(&Component::Data);
-            let verdict = match how.check_version && descriptor.version != NB {
-                true => {
-                    let what = "not the latest version, run upgradesstables".to_owned();
-                    Err(StorageError::Refused { path: path.clone(), what })
-                }
-                false => {
+            let verdict = match other_version(descriptor).filter(|_| how.check_version) {
+                Some(what) => Err(StorageError::Refused { path: path.clone(), what }),
+                None => {
                     self.inspect(&engine, &table, from, descriptor, (how.depth, &how.owned)).await
                 }
             };
@@ -142,6 +139,20 @@ impl Verifier {
         let verdict = verify(engine, table, &sstable, (depth, owned), &mut pace).await;
         engine.files.forget(number);
         verdict
+    }
+}
+
+/// What is said of an SSTable that is not of the version that the node writes.
+fn other_version(descriptor: &Descriptor) -> Option<String> {
+    let Descriptor { version, format, .. } = descriptor;
+    match (*format, *version) {
+        (Format::Big, NB) => None,
+        // Cassandra's words
+        (Format::Big, NA) => Some("not the latest version, run upgradesstables".to_owned()),
+        _ => Some(format!(
+            "of version {version}-{format}, and the node writes {NB}-{}; run upgradesstables",
+            Format::Big
+        )),
     }
 }
 
@@ -336,6 +347,27 @@ fn check_last(sstable: &SSTable, last: Option<&PartitionKey>) -> Result<(), Stor
         false => {
             let what = "its last partition is missing";
             Err(StorageError::corrupt(sstable.path(&Component::Data), what))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_version_is_not_told_to_be_an_old_one() {
+        let said = |name: &str| {
+            let (descriptor, _) = Descriptor::parse(name).unwrap();
+            other_version(&descriptor)
+        };
+        assert_eq!(said("nb-1-big-Data.db"), None);
+        let old = "not the latest version, run upgradesstables";
+        assert_eq!(said("na-1-big-Data.db").as_deref(), Some(old));
+        for (name, version) in [("oa-1-big-Data.db", "oa-big"), ("da-1-bti-Data.db", "da-bti")] {
+            let text = said(name).unwrap();
+            assert!(text.contains(version) && text.contains("nb-big"), "{text}");
+            assert!(!text.contains("latest"), "{text}");
         }
     }
 }

@@ -236,7 +236,7 @@ impl<'a> Outputs<'a> {
             let new = SSTable::open(env, directory, descriptor, number, counter).await;
             let new = new.map_err(|error| match error {
                 // of what was written just now, and is synced, the disk lost a file
-                StorageError::Incomplete { path } => {
+                StorageError::Incomplete { path, .. } => {
                     StorageError::corrupt(path, "the file is gone that was just written")
                 }
                 error => error,

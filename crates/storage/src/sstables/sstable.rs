@@ -74,14 +74,14 @@ impl SSTable {
             let path = directory.join(descriptor.file(&component));
             match env.metadata(&path).await {
                 Ok(Some(metadata)) => Ok(metadata),
-                Ok(None) => Err(StorageError::Incomplete { path }),
+                Ok(None) => Err(StorageError::incomplete(path)),
                 Err(error) => Err(StorageError::io("cannot stat", path, error)),
             }
         };
         let needed = async |component: Component| {
             let missing = || {
                 let path = directory.join(descriptor.file(&component));
-                StorageError::Incomplete { path }
+                StorageError::incomplete(path)
             };
             read(component.clone()).await?.ok_or_else(missing)
         };
@@ -110,6 +110,10 @@ impl SSTable {
             data_length: data.len,
             index,
         };
+        if parts.compression.is_none() && parts.checksums.is_none() {
+            let path = directory.join(descriptor.file(&Component::CompressionInfo));
+            return Err(StorageError::Incomplete { path, what: "both it and CRC.db are" });
+        }
         let small = [&parts.filter, &parts.compression, &parts.checksums];
         let small: usize = small.iter().filter_map(|part| part.as_ref()).map(Vec::len).sum();
         let index_bytes = match &parts.index {

@@ -24,6 +24,10 @@ use crate::flush::{BACKUPS, Flushes};
 use crate::node_tables::{NodeTables, sync_parents, table_directory};
 use crate::sstables::{SSTable, clean_up, refuse_unreadable};
 
+/// The greatest id of a segment of an earlier run: above it the ids must last for good. Ids are
+/// milliseconds of the clock, of which nobody has seen a thousandth of these.
+const SEGMENT_ID_MAX: i64 = i64::MAX / 2;
+
 /// The node's way from a data directory to serving, and back.
 pub(crate) struct Lifecycle {
     tables: Rc<NodeTables>,
@@ -211,8 +215,16 @@ impl Lifecycle {
         // more.
         let told = listed.max(self.newest_flushed()).max(replayed.truncated_in());
         let told = if engine.env().planted("segment_ids_given_again") { last } else { told };
+        if told > SEGMENT_ID_MAX {
+            let what = format!(
+                "cannot begin a commit log here: a segment, SSTable or truncation names segment \
+                 {told}, and ids end at {SEGMENT_ID_MAX}; remove what names it, or restore it from \
+                 a snapshot"
+            );
+            return Err(StorageError::Refused { path: directory, what });
+        }
         // Cassandra's start at the clock.
-        let first = told.saturating_add(1).max(engine.env().unix_micros() / 1000);
+        let first = (told + 1).max(engine.env().unix_micros() / 1000);
         for shard in 0..engine.shards().count() {
             let id = first + shard as i64;
             // one shard's log looks after them: a flush is of all shards

@@ -4,6 +4,7 @@
 //! captured for a consumer, and refused where they are too large.
 
 use crate::common;
+mod faults;
 mod missing;
 mod pages;
 
