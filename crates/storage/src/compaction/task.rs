@@ -224,7 +224,7 @@ impl Tasks {
         change.set(&after);
         self.account(engine, task, &made, started);
         engine.env().mark("compaction.done");
-        self.tables.remove_later(engine, task.inputs.clone(), transaction);
+        self.tables.remove_later(engine, id, task.inputs.clone(), transaction);
         Ok(true)
     }
 

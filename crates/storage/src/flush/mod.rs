@@ -312,7 +312,12 @@ impl Flushes {
                 return Err(error);
             }
         };
-        self.tables.settle(outputs.into_new()).await?;
+        assert_eq!(
+            memtables.iter().all(|memtable| memtable.is_empty()),
+            new.is_empty(),
+            "a flush of something makes an SSTable"
+        );
+        self.tables.settle(outputs.into_new(), &new).await?;
         let bytes = new.iter().map(|sstable| sstable.bytes_on_disk).sum::<u64>();
         self.stats.flushed_bytes.set(self.stats.flushed_bytes.get() + bytes);
         if !new.is_empty() {

@@ -34,6 +34,7 @@ impl Replayed {
 
     /// A segment was read up to a byte, and what was read is durable.
     pub fn note_read(&self, segment: i64, read_to: u64) {
+        assert!(self.has(segment), "a segment is noted as read if a record of it was replayed");
         self.read_to.borrow_mut().insert(segment, read_to);
     }
 

@@ -143,6 +143,7 @@ impl FileWriter {
 /// Sends what was written to the device step by step, each when the one before has arrived: the
 /// device never has more than two of them, and the sync finds little left to do.
 async fn send(file: &File, length: u64, sent: &mut u64) -> io::Result<()> {
+    assert!(*sent <= length, "no more is sent to the device than was written: {sent}, {length}");
     while length - *sent >= SEND_BYTES {
         let from = sent.saturating_sub(SEND_BYTES);
         let to = *sent + SEND_BYTES;

@@ -173,6 +173,11 @@ impl Importer {
                 return Err(error);
             }
         };
+        assert_eq!(
+            opened.len(),
+            found.len(),
+            "all SSTables of a directory are taken over, or none"
+        );
         self.tables.adopt(table, &change, new, opened).await?;
         if !how.copy {
             // What stays costs space only.

@@ -64,6 +64,12 @@ impl Truncations {
         let flush = self.flushes.next_number();
         let (floor, shares) = self.cut_all(&engine, id, flush).await?;
         let upto: Vec<Position> = shares.iter().map(|share| share.upto).collect();
+        let are_below =
+            shares.iter().flat_map(|share| &share.intervals).all(|(_, to)| to.segment <= floor);
+        assert!(are_below, "what is truncated is in segments up to {floor}");
+        let has_log = engine.log().is_some();
+        let are_above = upto.iter().all(|upto| !has_log || upto.segment > floor);
+        assert!(are_above, "what is written after a truncation is in segments above {floor}");
         // Without a snapshot too: a crash between the record and the removal of the tables would
         // leave the older writes and not the newer ones.
         if shares.iter().any(|share| !share.memtables.is_empty()) {
@@ -95,7 +101,7 @@ impl Truncations {
             };
             engine.shards().call(shard, publish).await.map_err(StorageError::from)?;
         }
-        self.tables.remove_later(&engine, gone, transaction);
+        self.tables.remove_later(&engine, id, gone, transaction);
         Ok(())
     }
 
@@ -169,7 +175,7 @@ impl Truncations {
         }
         // the directory itself stays where snapshots are in it
         let transaction = remove_all(engine.env(), &gone).await?;
-        self.tables.remove_later(&engine, gone, transaction);
+        self.tables.remove_later(&engine, table.id, gone, transaction);
         Ok(())
     }
 }

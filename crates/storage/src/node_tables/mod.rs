@@ -86,7 +86,10 @@ impl NodeTables {
             }
             false => Id::Sequence(table.next_generation()),
         };
-        Descriptor { version: NB, id, format: Format::Big }
+        let descriptor = Descriptor { version: NB, id, format: Format::Big };
+        let is_taken = table.live().tables().iter().any(|live| live.table.descriptor.id == id);
+        assert!(!is_taken, "a new SSTable has a name that no live one has: {descriptor}");
+        descriptor
     }
 
     /// Makes new SSTables part of a table, at once and durably, or leaves nothing of them: the one
@@ -101,7 +104,7 @@ impl NodeTables {
         new: NewSSTables,
         opened: Vec<Arc<SSTable>>,
     ) -> Result<(), StorageError> {
-        self.settle(new).await?;
+        self.settle(new, &opened).await?;
         let live = change.bring(opened);
         self.publish(table.id, &live).await
     }
@@ -111,7 +114,14 @@ impl NodeTables {
     ///
     /// # Errors
     /// If that cannot be made durable: then they are gone, or the next start decides.
-    pub async fn settle(&self, mut new: NewSSTables) -> Result<(), StorageError> {
+    pub async fn settle(
+        &self,
+        mut new: NewSSTables,
+        opened: &[Arc<SSTable>],
+    ) -> Result<(), StorageError> {
+        let are_those =
+            opened.iter().map(|sstable| sstable.place()).eq(new.places().iter().cloned());
+        assert!(are_those, "the SSTables that are shown are those that are committed");
         if let Err(error) = new.commit(&[]).await {
             // What cannot be removed now is removed at the next start: the log says so.
             let _ = new.abandon().await;
@@ -178,6 +188,7 @@ impl NodeTables {
     pub fn remove_later(
         &self,
         engine: &Rc<Engine>,
+        id: TableId,
         tables: Vec<Arc<SSTable>>,
         transaction: Option<Transaction>,
     ) {
@@ -185,6 +196,10 @@ impl NodeTables {
             tables.is_empty() || transaction.as_ref().is_some_and(Transaction::is_committed),
             "SSTables are removed after the transaction that says so is committed"
         );
+        let live = self.table(id).live();
+        let is_live = |gone: &Arc<SSTable>| live.tables().iter().any(|it| it.number == gone.number);
+        assert!(!tables.iter().any(is_live), "the files of a live SSTable stay");
+        drop(live);
         let engine = Rc::clone(engine);
         self.env.spawn(Class::Background, async move {
             for sstable in tables {

@@ -14,6 +14,7 @@ use sstable::compression_params::CompressionParams;
 use sstable::compressor::Compressor;
 use sstable::descriptor::Component;
 use sstable::writer::WriterOptions;
+use types::Token;
 
 use super::{NodeTable, NodeTables};
 use crate::engine::Engine;
@@ -74,6 +75,15 @@ fn compression_of(table: &Table) -> Result<Option<CompressionParams>, StorageErr
     }))
 }
 
+/// How far in the ring what is written has come.
+#[derive(Default)]
+struct At {
+    /// The directory that is written to, by its place among them.
+    place: usize,
+    /// The partition that was started last.
+    token: Option<Token>,
+}
+
 /// What is being written.
 pub(crate) struct Outputs<'a> {
     tables: &'a NodeTables,
@@ -83,8 +93,7 @@ pub(crate) struct Outputs<'a> {
     new: NewSSTables,
     /// The directories of the parts of the ring, in their order.
     places: Vec<PathBuf>,
-    /// The one that is written to.
-    place: usize,
+    at: At,
     splitter: Splitter,
     options: WriterOptions,
     current: Option<Output>,
@@ -111,7 +120,7 @@ impl<'a> Outputs<'a> {
             node_table,
             new: NewSSTables::new(engine.env(), operation),
             places: tables.places_of(engine, table).await?,
-            place: 0,
+            at: At::default(),
             splitter,
             options,
             current: None,
@@ -129,7 +138,7 @@ impl<'a> Outputs<'a> {
     async fn create(&mut self) -> Result<(), StorageError> {
         let (engine, table) = (self.engine, self.table);
         let descriptor = self.tables.next_descriptor(engine, self.node_table);
-        let directory = self.places.get(self.place).cloned();
+        let directory = self.places.get(self.at.place).cloned();
         let directory = directory.expect("there is a directory for each part of the ring");
         assert!(self.current.is_none(), "an output is complete before the next one begins");
         self.new.add(&directory, descriptor).await?;
@@ -165,7 +174,9 @@ impl<'a> Outputs<'a> {
         let stored = current.map_or(0, Output::stored_length);
         let is_empty = current.is_none_or(|output| output.partitions() == 0);
         let place = shard_of(key.token, self.places.len() as u32) as usize;
-        let moves = std::mem::replace(&mut self.place, place) != place && !is_empty;
+        let follows = self.at.token.replace(key.token) <= Some(key.token);
+        assert!(follows, "partitions are written in the order of the ring: {:?}", key.token);
+        let moves = std::mem::replace(&mut self.at.place, place) != place && !is_empty;
         if self.splitter.cuts(key.token, stored, is_empty) || moves {
             self.complete().await?;
         }
@@ -179,6 +190,7 @@ impl<'a> Outputs<'a> {
     /// The next partition starts an SSTable of level 0.
     pub async fn cut(&mut self) -> Result<(), StorageError> {
         self.complete().await?;
+        self.at.token = None;
         self.splitter = Splitter::new(Split::None, 0);
         Ok(())
     }

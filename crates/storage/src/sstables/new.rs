@@ -73,6 +73,8 @@ impl NewSSTables {
 
     /// Removes them, unless nobody knows whether they were committed.
     pub async fn abandon(self) -> Result<(), StorageError> {
+        let is_committed = self.transaction.as_ref().is_some_and(Transaction::is_committed);
+        assert!(!is_committed, "SSTables that were committed are not abandoned");
         if self.transaction.as_ref().is_some_and(Transaction::is_in_doubt) {
             return Ok(());
         }

@@ -158,6 +158,7 @@ impl Transaction {
     /// Adds another table, before any of its files is created.
     pub async fn add(&mut self, directory: &Path, added: &Descriptor) -> Result<(), StorageError> {
         assert!(!self.is_committed, "a committed transaction adds no SSTables");
+        assert!(!self.is_in_doubt, "a transaction in doubt is left to the next start");
         self.take_in(directory);
         self.lines.push_str(&line(Kind::Add, &prefix(directory, added), FILES_OF_A_TABLE));
         self.write().await
@@ -226,6 +227,7 @@ impl Transaction {
 
     /// The removed tables' files are gone: the log may go.
     pub async fn finish(self) -> Result<(), StorageError> {
+        assert!(!self.is_in_doubt, "the log of a transaction in doubt stays for the next start");
         for directory in &self.directories {
             remove(&self.env, &directory.join(&self.name)).await?;
         }

@@ -225,6 +225,7 @@ impl Lifecycle {
         }
         // Cassandra's start at the clock.
         let first = (told + 1).max(engine.env().unix_micros() / 1000);
+        assert!(first > last, "a new segment has an id above those of all that are there: {first}");
         for shard in 0..engine.shards().count() {
             let id = first + shard as i64;
             // one shard's log looks after them: a flush is of all shards

@@ -110,7 +110,13 @@ impl Replayer {
             (0..engine.shards().count()).map(|_| Vec::new()).collect();
         let mut full = false;
         let archiving = &engine.options.log.archiving;
+        let mut before = None;
         for (position, mutation) in records {
+            assert!(
+                before <= Some(position) && position.segment == segment.id,
+                "records of a segment are replayed in their order: {before:?}, {position:?}"
+            );
+            before = Some(position);
             let captured = |update: &PartitionUpdate| {
                 schema.table_by_id(&TableId(update.table)).is_some_and(|table| table.params.cdc)
             };
@@ -272,6 +278,8 @@ async fn hand_on(
     }
     let merge = move |engine: &Rc<Engine>| {
         for (position, mutation) in &batch {
+            let is_ours = engine.owner(mutation.token()) == engine.env().shard();
+            assert!(is_ours, "a shard replays the partitions that it owns");
             engine.merge(mutation, *position, &[])?;
         }
         Ok(engine.memtables().are_over_threshold())

@@ -71,7 +71,9 @@ impl Splitter {
             }
             Split::Shards(shards) => {
                 let shard = ring::shard_of(token, shards);
-                std::mem::replace(&mut self.shard, shard) != shard && !is_empty
+                let before = std::mem::replace(&mut self.shard, shard);
+                assert!(before <= shard, "outputs are written in the order of the ring");
+                before != shard && !is_empty
             }
         }
     }

@@ -101,6 +101,7 @@ impl CommitLog {
         state.ledger.open(segment.id, segment.size());
         assert!(state.section.is_empty(), "a section is sealed before its segment is left");
         let left = std::mem::replace(&mut state.active, segment);
+        assert!(left.next_offset <= left.bytes, "a segment ends where its records end, or later");
         left.data.end.set(Some(left.next_offset));
         if !left.data.is_given_up.get() {
             state.left.push_back((left.data, state.appended));
@@ -215,6 +216,11 @@ impl CommitLog {
     /// behind costs space, and a replay that finds nothing new.
     pub(super) async fn remove(&self, gone: Vec<i64>) {
         let mut gone = gone;
+        let is_written = |id: &i64| *id == self.state.borrow().active.id;
+        assert!(
+            self.closing.get() || !gone.iter().any(is_written),
+            "the segment that is written is not removed"
+        );
         let is_late = self.env.planted("segment_listed_too_long");
         if !is_late && !self.takes_off_the_list(&gone).await {
             return;
@@ -284,6 +290,9 @@ impl CommitLog {
     /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
     pub fn intervals(&self, from: Position, to: Position) -> Vec<(Position, Position)> {
         assert!(from <= to, "a part of the log ends at or after its start: {from:?} to {to:?}");
+        // the end may be in a segment of an earlier run, of another size
+        let size = self.options.segment_bytes;
+        assert!(from.offset <= size, "a position lies within its segment: {from:?}");
         let state = self.state.borrow();
         let ids = state.ledger.ids_from(from.segment).filter(|id| *id <= to.segment);
         let interval = |segment| {

@@ -85,7 +85,10 @@ impl CommitLog {
             }
             bump(&self.stats.syncs, 1);
             self.tell_if_late(begun, waits);
-            retried.iter().zip(&file_ends).for_each(|(data, end)| data.synced.set(*end));
+            for (data, end) in retried.iter().zip(&file_ends) {
+                let before = data.synced.replace(*end);
+                assert!(before <= *end, "what is synced of a segment only grows: {before}, {end}");
+            }
             if let Some((at, appended)) = self.to_cover.get()
                 && appended <= upto
             {
@@ -246,6 +249,7 @@ impl CommitLog {
         assert!(state.written <= state.appended, "no more bytes are written than were appended");
         state.synced = upto.max(state.synced);
         while let Some((data, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
+            assert!(!data.is_given_up.get(), "a segment that was given up is never whole");
             state.whole.push(data.id);
             if let Some(archiver) = &self.archiver {
                 archiver.want(data.id);
