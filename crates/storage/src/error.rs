@@ -56,14 +56,14 @@ pub enum StorageError {
     },
     /// An SSTable lacks a file without which it cannot be opened.
     #[error(
-        "cannot open the SSTable of {}: {what} missing; restore it, or move the SSTable's other \
+        "cannot open the SSTable of {}: {what}; restore it, or move the SSTable's other \
          files away",
         path.display()
     )]
     Incomplete {
         /// The file.
         path: PathBuf,
-        /// "the file is", or what else beside it.
+        /// That it is missing, alone or with another one.
         what: &'static str,
     },
     /// No directory is left for a table's new files.
@@ -116,7 +116,7 @@ impl StorageError {
 
     /// An SSTable without this file.
     pub(crate) fn incomplete(path: impl Into<PathBuf>) -> Self {
-        Self::Incomplete { path: path.into(), what: "the file is" }
+        Self::Incomplete { path: path.into(), what: "the file is missing" }
     }
 
     /// A corruption with its file.

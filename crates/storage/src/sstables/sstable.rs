@@ -112,7 +112,7 @@ impl SSTable {
         };
         if parts.compression.is_none() && parts.checksums.is_none() {
             let path = directory.join(descriptor.file(&Component::CompressionInfo));
-            return Err(StorageError::Incomplete { path, what: "both it and CRC.db are" });
+            return Err(StorageError::Incomplete { path, what: "both it and CRC.db are missing" });
         }
         let small = [&parts.filter, &parts.compression, &parts.checksums];
         let small: usize = small.iter().filter_map(|part| part.as_ref()).map(Vec::len).sum();
