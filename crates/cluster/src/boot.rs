@@ -15,7 +15,7 @@ use schema::{
     Release, Schema, SchemaMutation, SchemaRows, SchemaState, SchemaTable, Table, TableId,
 };
 use storage::commitlog::Position;
-use storage::{Engine, Node, Replay, StorageError};
+use storage::{Engine, NodeStore, Replay, StorageError};
 use thiserror::Error;
 use types::{Address, CqlType, Reader, Token};
 
@@ -346,7 +346,7 @@ async fn load_schema(
 /// system keyspaces where they are missing, and `system.local`.
 async fn write_system(
     engine: &Rc<Engine>,
-    node: &Node,
+    node: &NodeStore,
     mut state: SchemaState,
     identity: &Identity,
 ) -> Result<SchemaState, BootError> {
@@ -374,7 +374,7 @@ async fn write_system(
 /// builds them.
 async fn forget_built_indexes(
     engine: &Rc<Engine>,
-    node: &Node,
+    node: &NodeStore,
     schema: &Schema,
 ) -> Result<(), BootError> {
     let table = system_table(schema, "IndexInfo")?;

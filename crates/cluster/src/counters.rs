@@ -133,7 +133,7 @@ impl Counters {
     ) -> Result<(PartitionUpdate, Option<Counted>), StorageError> {
         let store = self.shard.engine.store(TableId(update.table))?;
         // before anything is looked at
-        let mark = self.shard.engine.counter_mark(&store);
+        let mark = self.shard.engine.caches().counter_mark(&store);
         let before = self.parts_before(update, mark, trace).await?;
         let (mut row, mut scratch) = (RowBuilder::new(), RowBuilder::new());
         let mut counted = Counted::since(mark);
@@ -159,10 +159,10 @@ impl Counters {
         let names = || rows_of(update).flat_map(additions);
         let count = names().count();
         let mut parts: Vec<Option<Part>> = vec![None; count];
-        if count > 0 && self.shard.engine.keeps_counters() {
+        if count > 0 && self.shard.engine.caches().keeps_counters() {
             trace.note(&self.shard.env, || format!("Fetching {count} counter values from cache"));
             for (part, name) in parts.iter_mut().zip(names()) {
-                *part = self.shard.engine.kept_counter(mark, &update.key, name);
+                *part = self.shard.engine.caches().kept_counter(mark, &update.key, name);
             }
         }
         let missing = parts.iter().filter(|part| part.is_none()).count();
@@ -224,7 +224,7 @@ impl Counters {
         key: PartitionKey,
         name: CounterName<'_>,
     ) -> Result<(), StorageError> {
-        if !self.shard.engine.keeps_counters() {
+        if !self.shard.engine.caches().keeps_counters() {
             return Ok(());
         }
         let is_in_turn = !self.shard.env.planted("counter_cache_filled_out_of_turn");
@@ -233,14 +233,14 @@ impl Counters {
             false => None,
         };
         let store = self.shard.engine.store(table)?;
-        let mark = self.shard.engine.counter_mark(&store);
+        let mark = self.shard.engine.caches().counter_mark(&store);
         let rows = name.row.map(|row| row.to_owned()).into_iter().collect();
         let found = read_rows(Rc::clone(&self.shard.engine), table, key.clone(), rows).await?;
         let cell = stored(&found, name.row).and_then(|row| row.cell(name.column));
         if let Some(part) = cell.and_then(|cell| part_of(cell, self.shard.identity.host_id)) {
             let mut counted = Counted::since(mark);
             counted.add(name, part);
-            self.shard.engine.keep_counters(&store, &key.bytes, &counted);
+            self.shard.engine.caches().keep_counters(&store, &key.bytes, &counted);
         }
         Ok(())
     }

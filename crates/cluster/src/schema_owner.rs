@@ -21,7 +21,7 @@ use schema::{
 };
 use storage::shards::Remote;
 use storage::snapshot::Snapshot;
-use storage::{Node, StorageError};
+use storage::{NodeStore, StorageError};
 
 use crate::answer::{Answer, Outcome, cql_error, invalid, server_error};
 use crate::auth::Auth;
@@ -249,7 +249,7 @@ impl SchemaOwner {
         node.set_schema(&after).await.map_err(server_error)?;
         *owner.state.borrow_mut() = state;
         write_schema_version(&self.shard.engine, &after).await.map_err(failed)?;
-        self.flush_schema(node, &after, mutations);
+        self.flush_schema(&node, &after, mutations);
         self.drop_tables(&before, &after).await;
         Box::pin(self.statements.forget_outdated(&after)).await;
         for event in events {
@@ -260,10 +260,10 @@ impl SchemaOwner {
 
     /// Has what changed in `system_schema` written to SSTables soon. The log has it already; but a
     /// Cassandra that is started on this directory reads its schema before its log.
-    fn flush_schema(&self, node: &Node, schema: &Schema, mutations: &[SchemaMutation]) {
+    fn flush_schema(&self, node: &NodeStore, schema: &Schema, mutations: &[SchemaMutation]) {
         for table in mutations.iter().flat_map(|mutation| mutation.updates.keys()) {
             if let Some(table) = schema.table("system_schema", table.name()) {
-                node.want_flush(table.id);
+                node.flushes().want(table.id);
             }
         }
     }
@@ -277,7 +277,7 @@ impl SchemaOwner {
             let keyspace = before.keyspace(&table.keyspace);
             let snapshot = keyspace.and_then(|of| self.auto_snapshot("dropped", table, of));
             // What cannot be removed costs space only: no table refers to it any more.
-            let _ = node.drop_table(table, snapshot.as_ref()).await;
+            let _ = node.truncations().drop_table(table, snapshot.as_ref()).await;
             dropped = true;
         }
         if dropped {
@@ -343,7 +343,7 @@ impl SchemaOwner {
             internal::sync_owner(&engine, b"local").await
         };
         let truncated = async {
-            node.truncate(id, snapshot.as_ref(), record).await?;
+            node.truncations().truncate(id, snapshot.as_ref(), record).await?;
             // The log has the record already; but a Cassandra that is started on this directory
             // asks for it before its log, and would replay what was truncated.
             match schema.table("system", "local") {

@@ -102,7 +102,7 @@ impl Background {
     fn keep_history(&self) {
         let Some(storage) = self.shard.engine().node() else { return };
         let (env, compactions) = (self.env.clone(), Rc::downgrade(self.shard.compactions()));
-        storage.tell_compactions(Rc::new(move |record| {
+        storage.compactions().tell(Rc::new(move |record| {
             let Some(compactions) = compactions.upgrade() else { return };
             env.spawn(Class::Background, async move {
                 // Nobody misses a row that cannot be written.

@@ -49,7 +49,7 @@ impl Caches {
     pub fn tick(&self) {
         let mut rates = self.rates.get();
         for (rates, kind) in rates.iter_mut().zip(CacheKind::ALL) {
-            let stats = self.engine.cache_stats(kind);
+            let stats = self.engine.caches().stats(kind);
             *rates = rates.tick(stats.requests(), stats.hits);
         }
         self.rates.set(rates);
@@ -63,7 +63,7 @@ impl Caches {
         let place = CacheKind::ALL.iter().position(|it| *it == kind);
         let look = move |there: &Rc<Self>| {
             let rates = place.and_then(|place| there.rates.get().get(place).copied());
-            (there.engine.cache_stats(kind), rates.unwrap_or_default())
+            (there.engine.caches().stats(kind), rates.unwrap_or_default())
         };
         let mut all = (CacheStats::default(), CacheRates::default());
         for (stats, rates) in ask_all(&self.others, look).await? {
@@ -79,7 +79,7 @@ impl Caches {
     /// # Errors
     /// If a shard ends first.
     pub async fn clear(&self, kind: CacheKind) -> Result<(), Stopping> {
-        let clear = move |there: &Rc<Self>| there.engine.clear_cache(kind);
+        let clear = move |there: &Rc<Self>| there.engine.caches().clear(kind);
         ask_all(&self.others, clear).await.map(drop)
     }
 
@@ -88,7 +88,7 @@ impl Caches {
     /// # Errors
     /// If a shard ends first.
     pub async fn set_limit(&self, kind: CacheKind, bytes: u64) -> Result<(), Stopping> {
-        let set = move |there: &Rc<Self>| there.engine.set_cache_limit(kind, bytes);
+        let set = move |there: &Rc<Self>| there.engine.caches().set_limit(kind, bytes);
         ask_all(&self.others, set).await.map(drop)
     }
 }

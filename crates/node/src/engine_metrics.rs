@@ -29,7 +29,7 @@ fn register_caches(registry: &Registry, engine: &Rc<Engine>) {
         let name = |name| Name::new("Cache", name).scope(scope);
         let count = |of, help, value: fn(CacheStats) -> u64| {
             let engine = Rc::clone(engine);
-            let probe = move || value(engine.cache_stats(kind));
+            let probe = move || value(engine.caches().stats(kind));
             registry.count_probe(name(of), Unit::Count, help, probe);
         };
         count("Hits", "Lookups that found an entry.", |stats| stats.hits);
@@ -38,7 +38,7 @@ fn register_caches(registry: &Registry, engine: &Rc<Engine>) {
         count("Evictions", "Entries evicted.", |stats| stats.evictions);
         let show = |of, unit, help, value: fn(CacheStats) -> u64| {
             let engine = Rc::clone(engine);
-            let probe = move || gauge(value(engine.cache_stats(kind)));
+            let probe = move || gauge(value(engine.caches().stats(kind)));
             registry.probe(name(of), unit, help, probe);
         };
         show("Entries", Unit::Count, "Entries.", |stats| stats.entries);
@@ -166,10 +166,10 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
         registry.probe(Name::new(kind, name), unit, help, move || value(&engine));
     };
     show("Compaction", "Running", Unit::Count, "Compactions under way.", |engine| {
-        engine.node().map_or(0, |node| gauge(node.running().len()))
+        engine.node().map_or(0, |node| gauge(node.compactions().running().len()))
     });
     show("Flush", "Pending", Unit::Count, "Tables that wait to be flushed.", |engine| {
-        engine.node().map_or(0, |node| gauge(node.wanted_flushes()))
+        engine.node().map_or(0, |node| gauge(node.flushes().wanted()))
     });
     show("Storage", "Failed", Unit::Count, "1 if background work failed since the start.", |e| {
         e.node().map_or(0, |node| i64::from(node.failure().is_some()))
@@ -178,21 +178,21 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
         s.disk_failures.get()
     });
     show("Flush", "Failing", Unit::Count, "Tables whose last flush failed.", |engine| {
-        engine.node().map_or(0, |node| gauge(node.unflushed()))
+        engine.node().map_or(0, |node| gauge(node.flushes().unflushed()))
     });
     show(
         "Storage",
         "Aside",
         Unit::Count,
         "SSTables and directories put aside as unreadable.",
-        |engine| engine.node().map_or(0, |node| gauge(node.aside_count())),
+        |engine| engine.node().map_or(0, |node| gauge(node.failures().aside_count())),
     );
     show(
         "Storage",
         "Disallowed",
         Unit::Count,
         "Table directories no longer used after a disk failure.",
-        |engine| engine.node().map_or(0, |node| gauge(node.disallowed_count())),
+        |engine| engine.node().map_or(0, |node| gauge(node.failures().disallowed_count())),
     );
     show("Storage", "Load", Unit::Bytes, "Bytes of live SSTables.", |engine| {
         gauge(engine.disk_bytes())

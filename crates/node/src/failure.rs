@@ -28,7 +28,7 @@ enum Action {
 /// What is done about a disk that failed, in `DefaultFSErrorHandler`'s way.
 fn on_disk_failure(policy: DiskFailurePolicy, event: &DiskEvent) -> Action {
     let is_corrupt = event.failure == DiskFailure::Corrupt;
-    if event.failure == DiskFailure::NoRoom {
+    if matches!(event.failure, DiskFailure::NoRoom | DiskFailure::Incomplete) {
         return Action::Say;
     }
     match policy {

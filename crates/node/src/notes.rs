@@ -50,7 +50,7 @@ pub(crate) fn aside_notes(engine: &Engine) -> Vec<String> {
                 aside.why
             )
         };
-        storage.aside(id).into_iter().map(note)
+        storage.failures().aside(id).into_iter().map(note)
     });
     aside.collect()
 }

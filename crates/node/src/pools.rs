@@ -51,7 +51,7 @@ impl Pools {
         };
         let shards = self.shard.others().count() as i32;
         let compactors =
-            self.shard.engine().node().map_or(0, |node| node.concurrent_compactors()) as i32;
+            self.shard.engine().node().map_or(0, |node| node.compactions().concurrent()) as i32;
         let pool = |name: &str, limit, active: i64, pending: i64, completed: i64| ThreadPool {
             name: name.to_owned(),
             active: active as i32,

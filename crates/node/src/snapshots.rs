@@ -65,7 +65,7 @@ impl TableSnapshots {
                 expires_at: ttl.map(|s| created_at.saturating_add(s.saturating_mul(1000))),
                 schema: (!is_system(&table.keyspace)).then(|| table.schema_cql(keyspace, release)),
             };
-            match storage.snapshot(table.id, &snapshot, wanted.flush).await {
+            match storage.snapshots().take(table.id, &snapshot, wanted.flush).await {
                 // It was dropped meanwhile.
                 Ok(()) | Err(StorageError::UnknownTable(_)) => {}
                 Err(error) => return Err(failed(&error)),

@@ -43,7 +43,10 @@ impl Upkeep {
         }
         let found = RefCell::new(Vec::new());
         let Scrub { skip_corrupted, validate, .. } = how;
-        let done = storage.scrub(id, storage::Scrub { skip_corrupted, validate }, &found).await;
+        let done = storage
+            .compactions()
+            .scrub(id, storage::Scrub { skip_corrupted, validate }, &found)
+            .await;
         for one in found.into_inner() {
             self.tell_scrubbed(&one);
         }
@@ -118,7 +121,7 @@ impl Upkeep {
         let Verify { check_version, mutate_repaired, .. } = how;
         let owned = if how.check_tokens { self.owned_ranges(id) } else { Vec::new() };
         let how = storage::Verify { depth, check_version, mutate_repaired, owned };
-        let damaged = storage.verify(id, how);
+        let damaged = storage.verifier().verify(id, how);
         let damaged = match damaged.await {
             Ok(damaged) => damaged,
             Err(StorageError::UnknownTable(_)) => return Ok(()),

@@ -33,6 +33,7 @@ pub struct RowRef<'a> {
 
 impl<'a> RowRef<'a> {
     /// Over bytes that a [`crate::RowBuilder`] finished.
+    #[inline]
     pub fn from_packed(bytes: &'a [u8]) -> Self {
         let is_row = bytes.first().is_some_and(|flags| flags & MARKER == 0);
         assert!(is_row, "a packed row begins with flags, which no marker has");
@@ -40,15 +41,18 @@ impl<'a> RowRef<'a> {
     }
 
     /// The packed bytes.
+    #[inline]
     pub fn as_packed(&self) -> &'a [u8] {
         self.bytes
     }
 
+    #[inline]
     fn flags(&self) -> u8 {
         u8_at(self.bytes, 0)
     }
 
     /// The static row of its partition?
+    #[inline]
     pub fn is_static(&self) -> bool {
         self.flags() & STATIC != 0
     }
@@ -78,19 +82,19 @@ impl<'a> RowRef<'a> {
     }
 
     /// Whether and how long it counts as inserted.
-    #[inline]
+    // always: a read asks each row several times, and the checks of bounds made it too large for
+    // the compiler's taste
+    #[inline(always)]
     pub fn liveness(&self) -> Option<Liveness> {
         let flags = self.flags();
         if flags & HAS_LIVENESS == 0 {
             return None;
         }
-        let at = self.after_clustering();
-        let timestamp = i64_at(self.bytes, at);
-        if flags & EXPIRING == 0 {
-            return Some(Liveness::new(timestamp));
+        let head = tail(self.bytes, self.after_clustering());
+        match flags & EXPIRING {
+            0 => Some(Liveness::new(i64_at(head, 0))),
+            _ => Some(expiring_at(head)),
         }
-        let ttl = i32_at(self.bytes, at + 8);
-        Some(Liveness { timestamp, ttl, expires_at: unpack_seconds(u32_at(self.bytes, at + 12)) })
     }
 
     /// The deletion of the row, [`Deletion::LIVE`] if none. What it deletes is not in the row any
@@ -160,6 +164,7 @@ impl<'a> RowRef<'a> {
     }
 
     /// Is any cell a tombstone, expiring, or the deletion of a complex column?
+    #[inline]
     pub fn is_mortal(&self) -> bool {
         self.flags() & MORTAL != 0
     }
@@ -173,6 +178,13 @@ impl<'a> RowRef<'a> {
     pub(crate) fn has_complex_deletion(&self) -> bool {
         self.flags() & HAS_COMPLEX_DELETION != 0
     }
+}
+
+/// The liveness of a row that expires. Few rows do: out of line, so that the others are read fast.
+#[inline(never)]
+fn expiring_at(head: &[u8]) -> Liveness {
+    let (timestamp, ttl) = (i64_at(head, 0), i32_at(head, 8));
+    Liveness { timestamp, ttl, expires_at: unpack_seconds(u32_at(head, 12)) }
 }
 
 /// The flags that a cell of some kind sets in the first byte of its row.

@@ -174,7 +174,9 @@ impl CqlNode {
         engine.env().clone().spawn(Class::Admin, async move {
             let schema = engine.schema();
             let result = match (engine.node(), schema.table(keyspace, &table)) {
-                (Some(node), Some(table)) if compact => node.compact_all(table.id).await,
+                (Some(node), Some(table)) if compact => {
+                    node.compactions().merge_all(table.id).await
+                }
                 (Some(node), Some(table)) => node.flush(table.id).await.map(drop),
                 _ => Ok(()),
             };

@@ -18,7 +18,7 @@ use storage::commitlog::{LogEvent, Position};
 use storage::shards::{Job, Shards};
 use storage::snapshot::{SNAPSHOTS, Snapshot};
 use storage::{
-    DiskFailure, Engine, Import, KeyRef, Node, Options, PartitionKey, Scrub, StorageError,
+    DiskFailure, Engine, Import, KeyRef, NodeStore, Options, PartitionKey, Scrub, StorageError,
     table_directory,
 };
 
@@ -90,7 +90,7 @@ enum Request {
 /// The way into a node, whichever life it is in.
 pub struct Door {
     queues: RefCell<BTreeMap<usize, Queue<Request>>>,
-    node: RefCell<Option<Rc<Node>>>,
+    node: RefCell<Option<Rc<NodeStore>>>,
     serving: Cell<bool>,
     /// Largest timestamp given out: what a node keeps on its disk, with a reserve.
     floor: Cell<i64>,
@@ -170,6 +170,7 @@ impl Door {
         engine.watch_disks(Rc::new(move |event| {
             let kind = match event.failure {
                 DiskFailure::Corrupt => "corrupt",
+                DiskFailure::Incomplete => "incomplete",
                 DiskFailure::Read | DiskFailure::Write => "I/O",
                 DiskFailure::Full | DiskFailure::NoRoom => "full",
             };
@@ -183,7 +184,7 @@ impl Door {
         }));
     }
 
-    async fn open(&self, engine: &Rc<Engine>) -> Result<Rc<Node>, StorageError> {
+    async fn open(&self, engine: &Rc<Engine>) -> Result<Rc<NodeStore>, StorageError> {
         let env = engine.env();
         let node = engine.become_first();
         let captured = self.options.log.cdc.as_ref().map(|cdc| &cdc.directory);
@@ -286,7 +287,7 @@ impl Door {
             let written = env.write_file_atomically(&path, bytes).await;
             written.map_err(|e| StorageError::io("cannot write", &path, e))
         };
-        node.truncate::<StorageError>(id, snapshot.as_ref(), record).await
+        node.truncations().truncate::<StorageError>(id, snapshot.as_ref(), record).await
     }
 
     /// The directory of a snapshot.
@@ -310,11 +311,11 @@ impl Door {
         let env = engine.env();
         match order {
             Order::Flush(table) => node.flush(tables::table(table).id).await.map(drop),
-            Order::Compact(table) => node.compact_all(tables::table(table).id).await,
+            Order::Compact(table) => node.compactions().merge_all(tables::table(table).id).await,
             Order::Snapshot(table, name, ttl) => {
                 let mut wanted = snapshot(env, name);
                 wanted.expires_at = ttl.map(|millis| wanted.created_at + millis);
-                node.snapshot(tables::table(table).id, &wanted, ttl.is_none()).await?;
+                node.snapshots().take(tables::table(table).id, &wanted, ttl.is_none()).await?;
                 self.was_taken(table, &wanted.name);
                 Ok(())
             }
@@ -329,11 +330,11 @@ impl Door {
                 let _emptying = self.emptying.acquire(1).await;
                 let id = tables::table(table).id;
                 let wanted = snapshot(env, name);
-                node.snapshot(id, &wanted, true).await?;
+                node.snapshots().take(id, &wanted, true).await?;
                 let place = self.snapshot_place(table, &wanted.name);
                 self.goes(&place);
                 let how = Import { copy, keep_level: false, verify: true };
-                let refused = node.import(id, std::slice::from_ref(&place), how).await?;
+                let refused = node.importer().import(id, std::slice::from_ref(&place), how).await?;
                 match refused.into_iter().next() {
                     Some((_, error)) => Err(error),
                     None => Ok(()),
@@ -371,23 +372,25 @@ fn snapshot(env: &Env, name: String) -> Snapshot {
     Snapshot { name, created_at, expires_at: None, schema }
 }
 
-async fn maintain(node: &Node, what: u64) -> Result<(), StorageError> {
+async fn maintain(node: &NodeStore, what: u64) -> Result<(), StorageError> {
     let table = tables::table((what % 2) as u8).id;
     match (what >> 8) % 3 {
         0 => match (what >> 16) % 4 {
-            0 => node.collect_garbage(table, TombstoneOption::Row).await,
-            1 => node.collect_garbage(table, TombstoneOption::Cell).await,
+            0 => node.compactions().collect_garbage(table, TombstoneOption::Row).await,
+            1 => node.compactions().collect_garbage(table, TombstoneOption::Cell).await,
             2 => scrub(node, table).await,
-            _ => node.compact_all(table).await,
+            _ => node.compactions().merge_all(table).await,
         },
         _ => node.flush(table).await.map(drop),
     }
 }
 
 /// Nothing of what the worlds write is damaged.
-async fn scrub(node: &Node, table: TableId) -> Result<(), StorageError> {
+async fn scrub(node: &NodeStore, table: TableId) -> Result<(), StorageError> {
     let found = RefCell::new(Vec::new());
-    node.scrub(table, Scrub { skip_corrupted: false, validate: true }, &found).await?;
+    node.compactions()
+        .scrub(table, Scrub { skip_corrupted: false, validate: true }, &found)
+        .await?;
     let bad = found.into_inner().into_iter().find_map(|of| of.why);
     bad.map_or(Ok(()), Err)
 }

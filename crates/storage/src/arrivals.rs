@@ -5,101 +5,94 @@
 //! starts on the directory after a crash removes what was not adopted. What is adopted was read
 //! before: its header, its keys and their ranges.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use env::sync::Semaphore;
 use schema::TableId;
 use sstable::descriptor::{Descriptor, Format, Version};
-use types::{TokenRange, Uuid};
+use types::TokenRange;
 
-use crate::engine::Engine;
+use crate::compaction::Compactions;
 use crate::error::StorageError;
 use crate::incoming::Place;
-use crate::node::Node;
-use crate::sstables::SSTable;
-use crate::transaction::{self, Transaction, remove_descriptor};
-use crate::verify::Depth;
+use crate::maintenance::{Depth, Verifier};
+use crate::node_tables::NodeTables;
+use crate::sstables::{NewSSTables, SSTable, Stamp};
 
 /// The operation in the name of the transaction log (`OperationType.STREAM`).
 const STREAM: &str = "stream";
 
-/// What an SSTable that came says of itself from now on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// Its level.
-    pub level: i32,
-    /// When it was repaired, in milliseconds since 1970; 0 for never.
-    pub repaired_at: i64,
-    /// The incremental repair that it waits for.
-    pub pending_repair: Option<Uuid>,
-}
-
 /// SSTables of a table that are under way.
-#[derive(Default)]
 pub struct Arrivals {
-    transaction: RefCell<Option<Transaction>>,
-    places: RefCell<Vec<transaction::Place>>,
+    /// None once they were adopted or abandoned, and while one is being added.
+    new: RefCell<Option<NewSSTables>>,
     complete: RefCell<Vec<SSTable>>,
-    is_over: Cell<bool>,
-    /// Whoever writes the transaction log holds it.
-    changing: OneAtATime,
-}
-
-struct OneAtATime(Semaphore);
-
-impl Default for OneAtATime {
-    fn default() -> Self {
-        Self(Semaphore::new(1))
-    }
+    /// Whoever changes `new` holds it.
+    changing: Semaphore,
 }
 
 impl std::fmt::Debug for Arrivals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Arrivals({} SSTables)", self.places.borrow().len())
+        write!(f, "Arrivals({} SSTables are complete)", self.complete.borrow().len())
     }
 }
 
-impl Node {
+/// Takes in what comes from other nodes.
+pub struct Arriver {
+    tables: Rc<NodeTables>,
+    verifier: Rc<Verifier>,
+    compactions: Rc<Compactions>,
+}
+
+impl Arriver {
+    pub(crate) fn new(
+        tables: &Rc<NodeTables>,
+        verifier: &Rc<Verifier>,
+        compactions: &Rc<Compactions>,
+    ) -> Self {
+        Self {
+            tables: Rc::clone(tables),
+            verifier: Rc::clone(verifier),
+            compactions: Rc::clone(compactions),
+        }
+    }
+
+    /// None has come yet.
+    pub fn begin(&self) -> Arrivals {
+        let new = NewSSTables::new(self.tables.env(), STREAM);
+        Arrivals {
+            new: RefCell::new(Some(new)),
+            complete: RefCell::default(),
+            changing: Semaphore::new(1),
+        }
+    }
+
     /// Where another SSTable of a table is to be: before any of its files is created.
     ///
     /// # Errors
-    /// If the table is unknown, or the place cannot be logged.
-    pub async fn place_arrival(
+    /// If the table is unknown, the place cannot be logged, or nothing is taken in any more.
+    pub async fn place(
         &self,
         table: TableId,
         arrivals: &Arrivals,
         version: Version,
         format: Format,
     ) -> Result<Place, StorageError> {
-        let engine = self.engine()?;
+        let engine = self.tables.engine()?;
         let table = engine.store(table)?.table();
-        let _changing = arrivals.changing.0.acquire(1).await;
-        if arrivals.is_over.get() {
-            return Err(StorageError::Interrupted);
-        }
-        let directory = self.directory_of(&engine, &table).await?;
-        let next = self.next_descriptor(&engine, &self.table(table.id));
+        let _changing = arrivals.changing.acquire(1).await;
+        let directory = self.tables.directory_of(&engine, &table).await?;
+        let next = self.tables.next_descriptor(&engine, &self.tables.table(table.id));
         let descriptor = Descriptor { version, format, ..next };
-        let begun = arrivals.transaction.take();
-        let transaction = match begun {
-            Some(mut transaction) => {
-                let added = transaction.add(&directory, &descriptor).await;
-                *arrivals.transaction.borrow_mut() = Some(transaction);
-                added?;
-                None
-            }
-            None => Some(Transaction::begin(engine.env(), &directory, STREAM, &descriptor).await?),
-        };
-        if transaction.is_some() {
-            *arrivals.transaction.borrow_mut() = transaction;
-        }
-        arrivals.places.borrow_mut().push((directory.clone(), descriptor));
+        let mut new = arrivals.new.take().ok_or(StorageError::Interrupted)?;
+        let added = new.add(&directory, descriptor).await;
+        *arrivals.new.borrow_mut() = Some(new);
+        added?;
         Ok(Place { table, directory, descriptor })
     }
 
-    /// All files of an SSTable are there and durable: it is read and kept until all others are.
+    /// All files of an SSTable are there and durable: it is read, and kept until all others are.
     ///
     /// # Errors
     /// If it is damaged, is of another table, or has keys outside of the ranges.
@@ -110,56 +103,16 @@ impl Node {
         stamp: Stamp,
         owned: &[TokenRange],
     ) -> Result<(), StorageError> {
-        let engine = self.engine()?;
+        let engine = self.tables.engine()?;
         let env = engine.env();
         let owned: Vec<_> = owned.iter().map(|range| (range.left, range.right)).collect();
         let Place { table, directory, descriptor } = place;
-        self.inspect(&engine, table, directory, descriptor, (Depth::Index, &owned)).await?;
-        let number = self.numbers.next();
+        let looked = (Depth::Index, owned.as_slice());
+        self.verifier.inspect(&engine, table, directory, descriptor, looked).await?;
+        let number = self.tables.next_number();
         let sstable = SSTable::open(env, directory, descriptor, number, table.is_counter()).await?;
         sstable.stamp(env, stamp).await?;
         arrivals.complete.borrow_mut().push(sstable);
-        Ok(())
-    }
-
-    /// Makes all SSTables that came part of their table. None may be under way any more.
-    ///
-    /// # Errors
-    /// If that cannot be made durable: then none of them is part of it.
-    pub async fn adopt(&self, id: TableId, arrivals: &Arrivals) -> Result<(), StorageError> {
-        let engine = self.engine()?;
-        engine.store(id)?;
-        let node_table = self.table(id);
-        let _changing = node_table.changing.acquire(1).await;
-        let _logging = arrivals.changing.0.acquire(1).await;
-        assert!(!arrivals.is_over.replace(true), "SSTables that came are adopted once");
-        let Some(mut transaction) = arrivals.transaction.take() else { return Ok(()) };
-        if let Err(error) = transaction.commit(&[]).await {
-            *arrivals.transaction.borrow_mut() = Some(transaction);
-            arrivals.is_over.set(false);
-            return Err(error);
-        }
-        let epoch = node_table.epoch.get() + 1;
-        let new = arrivals.complete.take().into_iter().map(|mut sstable| {
-            sstable.epoch = epoch;
-            Arc::new(sstable)
-        });
-        let live = node_table.live.borrow().with(&[], new);
-        *node_table.live.borrow_mut() = Arc::clone(&live);
-        node_table.epoch.set(epoch);
-        for shard in 0..engine.shards().count() {
-            let live = Arc::clone(&live);
-            let publish = move |engine: &Rc<Engine>| {
-                engine.forget_rows(id);
-                engine.swap_live(id, live, i64::MIN)
-            };
-            engine.shards().call(shard, publish).await?;
-        }
-        // a log that stays says that they were adopted
-        if let Err(error) = transaction.finish().await {
-            self.failed(error);
-        }
-        self.want_compaction(id);
         Ok(())
     }
 
@@ -167,8 +120,39 @@ impl Node {
     ///
     /// # Errors
     /// If what was begun of it cannot be removed.
-    pub async fn nothing_arrived(&self, place: &Place) -> Result<(), StorageError> {
-        remove_descriptor(self.engine()?.env(), &place.directory, &place.descriptor).await
+    pub async fn nothing_arrived(
+        &self,
+        arrivals: &Arrivals,
+        place: &Place,
+    ) -> Result<(), StorageError> {
+        let _changing = arrivals.changing.acquire(1).await;
+        let mut new = arrivals.new.take().ok_or(StorageError::Interrupted)?;
+        let removed = new.remove(&(place.directory.clone(), place.descriptor)).await;
+        *arrivals.new.borrow_mut() = Some(new);
+        removed
+    }
+
+    /// Makes all SSTables that came part of their table. None may be under way any more.
+    ///
+    /// # Errors
+    /// If that cannot be made durable: then none of them is part of it.
+    pub async fn adopt(&self, id: TableId, arrivals: &Arrivals) -> Result<(), StorageError> {
+        let table = self.tables.engine()?.store(id)?.table();
+        let node_table = self.tables.table(id);
+        let change = node_table.change().await;
+        let _changing = arrivals.changing.acquire(1).await;
+        let new = arrivals.new.take();
+        let new =
+            new.expect("SSTables that came are adopted once, and not after they were abandoned");
+        let mut complete = arrivals.complete.take();
+        let place_of =
+            |sstable: &SSTable| new.places().iter().position(|it| *it == sstable.place());
+        complete.sort_by_key(place_of);
+        let epoch = node_table.epoch() + 1;
+        let opened = complete.into_iter().map(|sstable| sstable.of_epoch(epoch)).collect();
+        self.tables.adopt(&table, &change, new, opened).await?;
+        self.compactions.want(id);
+        Ok(())
     }
 
     /// Removes what came and was not adopted. Nothing may be under way any more.
@@ -176,19 +160,11 @@ impl Node {
     /// # Errors
     /// If a file cannot be removed: the next start does it.
     pub async fn abandon(&self, arrivals: &Arrivals) -> Result<(), StorageError> {
-        let engine = self.engine()?;
-        let _changing = arrivals.changing.0.acquire(1).await;
-        arrivals.is_over.set(true);
-        let Some(transaction) = arrivals.transaction.take() else { return Ok(()) };
-        let is_planted = engine.env().planted("stream_leftovers_stay");
-        if transaction.is_in_doubt() || is_planted {
-            return Ok(());
-        }
-        let places = arrivals.places.take();
+        let _changing = arrivals.changing.acquire(1).await;
         arrivals.complete.take();
-        for (directory, descriptor) in &places {
-            remove_descriptor(engine.env(), directory, descriptor).await?;
+        match arrivals.new.take() {
+            Some(new) if !self.tables.env().planted("stream_leftovers_stay") => new.abandon().await,
+            _ => Ok(()),
         }
-        transaction.finish().await
     }
 }

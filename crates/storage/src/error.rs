@@ -46,6 +46,43 @@ pub enum StorageError {
         /// What is wrong with it.
         what: String,
     },
+    /// An SSTable is of a version or format that this release does not read.
+    #[error("{}: {what}", path.display())]
+    UnsupportedVersion {
+        /// Its data, or another file of it.
+        path: PathBuf,
+        /// Which version it is of, and what the operator can do.
+        what: String,
+    },
+    /// An SSTable lacks a file without which it cannot be opened.
+    #[error(
+        "cannot open the SSTable of {}: {what}; restore it, or move the SSTable's other \
+         files away",
+        path.display()
+    )]
+    Incomplete {
+        /// The file.
+        path: PathBuf,
+        /// That it is missing, alone or with another one.
+        what: &'static str,
+    },
+    /// No directory is left for a table's new files.
+    #[error(
+        "no usable directory in data_file_directories for table {table}: all of them failed; \
+         replace the disk and restart the node"
+    )]
+    NoDirectory {
+        /// Keyspace and name of the table.
+        table: String,
+    },
+    /// The table's options say what this release cannot do.
+    #[error("table {table}: {what}")]
+    UnusableOptions {
+        /// Keyspace and name of the table.
+        table: String,
+        /// Which option, and why.
+        what: String,
+    },
     /// What the operator asks for would do harm.
     #[error("{}: {what}", path.display())]
     Refused {
@@ -77,8 +114,40 @@ impl StorageError {
         Self::Io { what, path: path.into(), source: Arc::new(source) }
     }
 
+    /// An SSTable without this file.
+    pub(crate) fn incomplete(path: impl Into<PathBuf>) -> Self {
+        Self::Incomplete { path: path.into(), what: "the file is missing" }
+    }
+
     /// A corruption with its file.
     pub fn corrupt(path: impl Into<PathBuf>, what: impl std::fmt::Display) -> Self {
         Self::Corrupt { path: path.into(), what: what.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is not read, missing, or asked for in vain is neither told as damage nor counted as a
+    /// failure of the disk.
+    #[test]
+    fn what_is_no_failure_of_a_disk_is_not_told_as_one() {
+        let table = || "ks.t".to_owned();
+        let errors = [
+            StorageError::UnsupportedVersion {
+                path: "/d/me-1-big-Data.db".into(),
+                what: "w".into(),
+            },
+            StorageError::incomplete("/d/nb-1-big-Index.db"),
+            StorageError::NoDirectory { table: table() },
+            StorageError::UnusableOptions { table: table(), what: "w".into() },
+        ];
+        for error in errors {
+            assert!(error.disk_failure().is_none(), "{error:?}");
+            assert!(!error.to_string().contains("corrupt"), "{error}");
+        }
+        let none = StorageError::NoDirectory { table: table() }.to_string();
+        assert!(none.contains("data_file_directories") && none.contains("ks.t"), "{none}");
     }
 }

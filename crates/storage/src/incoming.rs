@@ -23,12 +23,12 @@ use types::{Token, TokenRange};
 
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::flush::writer_options;
+use crate::io::FileWriter;
+use crate::maintenance::fits;
 use crate::memtable::PartitionKey;
-use crate::output::Output;
+use crate::node_tables::writer_options;
 use crate::read::column_map;
-use crate::stream::Stream;
-use crate::verify::fits;
+use crate::sstables::Output;
 
 /// No digest has more bytes.
 const DIGEST_BYTES_MAX: usize = 64;
@@ -77,8 +77,8 @@ impl WholeFile {
     ) -> Result<ComponentFile<'_>, StorageError> {
         let path = self.place.path(&component);
         let stream = match component {
-            Component::Data => Stream::create_direct(&self.env, path, Class::Streaming).await?,
-            _ => Stream::create(&self.env, path, Class::Streaming).await?,
+            Component::Data => FileWriter::create_direct(&self.env, path, Class::Streaming).await?,
+            _ => FileWriter::create(&self.env, path, Class::Streaming).await?,
         };
         let digest = (component == Component::Digest).then(Vec::new);
         Ok(ComponentFile { of: self, component, stream, checksum: Hasher::new(), digest })
@@ -109,7 +109,7 @@ impl WholeFile {
             contents.push('\n');
         }
         let toc = self.place.path(&Component::Toc);
-        let mut stream = Stream::create(&self.env, toc, Class::Streaming).await?;
+        let mut stream = FileWriter::create(&self.env, toc, Class::Streaming).await?;
         stream.write(&mut contents.into_bytes()).await?;
         stream.sync().await?;
         let directory = &self.place.directory;
@@ -122,7 +122,7 @@ impl WholeFile {
 pub struct ComponentFile<'a> {
     of: &'a mut WholeFile,
     component: Component,
-    stream: Stream,
+    stream: FileWriter,
     checksum: Hasher,
     digest: Option<Vec<u8>>,
 }
@@ -226,7 +226,7 @@ pub async fn write_sections<B: SectionBytes>(
     options: SectionsOptions,
     bytes: &mut B,
 ) -> Result<bool, SectionsError<B::Error>> {
-    let mut writer_options = writer_options(engine, &place.table);
+    let mut writer_options = writer_options(engine, &place.table)?;
     writer_options.stats = options.header.stats;
     writer_options.partitions = options.partitions.max(1);
     writer_options.bytes = options.bytes;
@@ -241,8 +241,15 @@ pub async fn write_sections<B: SectionBytes>(
     let shape = StreamShape::new(version, header, table.is_counter(), options.bytes);
     let shape = Arc::new(shape.map_err(|error| refused(error.to_string()))?);
     fits(table, header, shape.layout()).map_err(refused)?;
-    let class = Class::Streaming;
-    let output = Output::create(engine, class, table, directory, *descriptor, writer_options);
+    let file = place.path(&Component::Data);
+    let output = Output::create(
+        (engine.env(), Class::Streaming),
+        engine.options.passes_page_cache,
+        directory,
+        *descriptor,
+        writer_options,
+        engine.watch(table, file),
+    );
     let map = column_map(shape.layout(), table);
     let sections = Sections {
         env: engine.env(),

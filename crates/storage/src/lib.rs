@@ -2,66 +2,63 @@
 //! shards.
 //!
 //! Each shard has an [`Engine`] of its own; SSTables belong to the node and are written by the
-//! first shard's [`Node`]. Nothing here knows of replication or of CQL.
+//! first shard's [`NodeStore`]. Nothing here knows of replication or of CQL.
+//!
+//! From the bottom up: `io`, `sstables`, `caches` and `commitlog` know files; `memtable` and `read`
+//! rows; `engine` is what a shard has; `node_tables` and what follows is what the node has once.
 #![forbid(unsafe_code)]
 
 mod arrivals;
 mod caches;
 pub mod commitlog;
 pub mod compaction;
-mod disk;
+mod disk_event;
+mod disk_failures;
 mod engine;
 mod error;
 mod flush;
-mod flush_pace;
-mod import;
 mod incoming;
-mod live_set;
+mod io;
+mod maintenance;
 pub mod memtable;
-mod node;
+mod node_stats;
+mod node_store;
+mod node_tables;
 mod options;
 mod outgoing;
-mod output;
 mod read;
-mod recent;
-mod restore;
-mod scrub;
+mod saved_caches;
 pub mod shards;
-pub mod snapshot;
 mod sstables;
 mod start;
-mod stream;
+mod strategies;
 mod table_store;
 mod trace;
-mod transaction;
-mod truncate;
-mod verify;
-mod watch;
 
-pub use arrivals::{Arrivals, Stamp};
-pub use caches::{
-    CacheKind, CacheStats, Counted, CounterMark, CounterName, Part, SavedCache, SavedName,
-    SavedWhat, save_cache,
-};
-pub use compaction::Throttle;
-pub use disk::{Aside, DiskEvent, DiskFailure, DiskSettings, OnDiskFailure, TellDisk};
-pub use engine::{Engine, EngineStats};
+pub use arrivals::{Arrivals, Arriver};
+pub use caches::{CacheKind, CacheStats, Counted, CounterMark, CounterName, Part};
+pub use compaction::{Compactions, RunningCompaction, Scrub, Scrubbed};
+pub use disk_event::{DiskEvent, DiskFailure, TellDisk};
+pub use disk_failures::DiskFailures;
+pub use engine::{Caches, Engine, EngineStats};
 pub use error::StorageError;
-pub use flush::table_directory;
-pub use import::Import;
+pub use flush::Flushes;
 pub use incoming::{
     ComponentFile, Place, SectionBytes, SectionsError, SectionsOptions, WholeFile, write_sections,
 };
-pub use live_set::LiveSet;
+pub use io::Throttle;
+pub use maintenance::{
+    Depth, Import, Importer, Owned, Snapshots, Truncations, Verifier, Verify, snapshot,
+};
 pub use memtable::{KeyRef, PartitionKey};
-pub use node::{Node, NodeStats, RunningCompaction};
-pub use options::{FlushCompression, LogSettings, Options};
+pub use node_stats::NodeStats;
+pub use node_store::NodeStore;
+pub use node_tables::{Aside, table_directory};
+pub use options::{DiskSettings, FlushCompression, LogSettings, OnDiskFailure, Options};
 pub use outgoing::{Chosen, ComponentReader, Section, SentComponent};
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
-pub use scrub::{Scrub, Scrubbed};
-pub use sstables::SSTable;
+pub use saved_caches::{SavedCache, SavedName, SavedWhat, save_cache};
+pub use sstables::{Finding, LiveSet, Oversized, SSTable, SizeLimit, Stamp, Tell, WriteLimits};
 pub use start::Replay;
 pub use table_store::{CasStep, Measure, TableStats, TableStore, Timed};
 pub use trace::{EVENTS_MAX, Noted, Trace, TraceEvent};
-pub use verify::{Depth, Owned, Verify};
-pub use watch::{Finding, Oversized, SizeLimit, Tell, WriteLimits};

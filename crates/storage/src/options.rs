@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
-use crate::disk::DiskSettings;
 
 /// What the engine needs of the node's configuration. Sizes are per node; each shard takes its
 /// part.
@@ -60,6 +59,43 @@ pub struct Options {
     /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of
     /// numbers.
     pub uuid_identifiers: bool,
+}
+
+impl Options {
+    /// `max_mutation_size`, in bytes.
+    pub(crate) fn mutation_bytes_max(&self) -> usize {
+        self.log.mutation_bytes_max.unwrap_or(self.segment_bytes as usize / 2)
+    }
+}
+
+/// What the engine does of itself when a disk fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDiskFailure {
+    /// Nothing: a start that cannot open an SSTable fails (`die`, `stop_paranoid`, `stop`).
+    #[default]
+    Refuse,
+    /// A start goes without SSTables that it cannot open (`ignore`).
+    GoWithout,
+    /// The same, and directories that fail are used no more, where there are others
+    /// (`best_effort`).
+    BestEffort,
+}
+
+/// Settings of the disks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiskSettings {
+    /// `disk_failure_policy`.
+    pub on_failure: OnDiskFailure,
+    /// `min_free_space_per_drive`, in bytes: compactions leave so much.
+    pub min_free_bytes: u64,
+    /// `max_space_usable_for_compactions_in_percentage`: their share of the rest.
+    pub compaction_share: f64,
+}
+
+impl Default for DiskSettings {
+    fn default() -> Self {
+        Self { on_failure: OnDiskFailure::Refuse, min_free_bytes: 0, compaction_share: 1.0 }
+    }
 }
 
 /// With what a flush compresses the files of compressed tables (`Config.FlushCompression`): it must

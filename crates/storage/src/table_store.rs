@@ -11,8 +11,8 @@ use schema::Table;
 use types::Token;
 
 use crate::commitlog::Position;
-use crate::live_set::LiveSet;
 use crate::memtable::{KeptMemtables, Memtable, Slot};
+use crate::sstables::LiveSet;
 
 /// A shard's data of one table.
 pub struct TableStore {
@@ -284,6 +284,7 @@ impl TableStore {
             return Vec::new();
         }
         for (of, _) in frozen.iter_mut() {
+            assert!(*of <= flush, "a flush takes what earlier ones left: {of}, {flush}");
             *of = flush;
         }
         frozen.iter().map(|(_, slot)| slot.freeze()).collect()
@@ -297,7 +298,11 @@ impl TableStore {
             "a memtable that an ALTER froze is retired by the flush that writes it"
         );
         let of_flush = |frozen: &mut (u64, Rc<Slot>)| frozen.0 == flush;
-        self.frozen.borrow_mut().extract_if(.., of_flush).map(|(_, slot)| slot).collect()
+        let mut frozen = self.frozen.borrow_mut();
+        let retired = frozen.extract_if(.., of_flush).map(|(_, slot)| slot).collect();
+        let are_later = frozen.iter().all(|(of, _)| *of == ALTERED);
+        assert!(are_later, "what is frozen still was frozen after the flush began");
+        retired
     }
 
     /// Begins the empty active memtable anew at a position of the log.

@@ -373,10 +373,10 @@ impl Sessions {
         let (Some(arrivals), Some(node)) = (arrivals, self.engine.node()) else {
             return Event::Adopted(table);
         };
-        match node.adopt(table, &arrivals).await {
+        match node.arriver().adopt(table, &arrivals).await {
             Ok(()) => Event::Adopted(table),
             // what was dropped meanwhile is not missed
-            Err(StorageError::UnknownTable(_)) => match node.abandon(&arrivals).await {
+            Err(StorageError::UnknownTable(_)) => match node.arriver().abandon(&arrivals).await {
                 Ok(()) | Err(StorageError::UnknownTable(_)) => Event::Adopted(table),
                 Err(error) => Event::Broken(error.to_string()),
             },
@@ -404,9 +404,15 @@ impl Sessions {
             return Err("this release takes no part in incremental repairs".to_owned());
         }
         let node = self.engine.node().ok_or("the node is stopping")?;
-        let arrivals = Rc::clone(running.arrivals.borrow_mut().entry(table).or_default());
+        let arrivals = Rc::clone(
+            running
+                .arrivals
+                .borrow_mut()
+                .entry(table)
+                .or_insert_with(|| Rc::new(node.arriver().begin())),
+        );
         running.in_flight.update(|count| count + 1);
-        let placed = node.place_arrival(table, &arrivals, header.version, header.format).await;
+        let placed = node.arriver().place(table, &arrivals, header.version, header.format).await;
         let placed = placed.map_err(|error| error.to_string()).and_then(|place| {
             let owned = self.host.owned_soon(&place.table.keyspace);
             let owned =
@@ -462,8 +468,8 @@ impl Sessions {
             pending_repair: None,
         };
         let taken = match has_content {
-            true => node.arrived(&arrivals, &slot.place, stamp, &slot.owned).await,
-            false => node.nothing_arrived(&slot.place).await,
+            true => node.arriver().arrived(&arrivals, &slot.place, stamp, &slot.owned).await,
+            false => node.arriver().nothing_arrived(&arrivals, &slot.place).await,
         };
         taken.map_err(|error| error.to_string())
     }
@@ -484,7 +490,7 @@ impl Sessions {
         let Some(node) = self.engine.node() else { return };
         let arrivals = running.arrivals.take();
         for arrivals in arrivals.values() {
-            if let Err(error) = node.abandon(arrivals).await {
+            if let Err(error) = node.arriver().abandon(arrivals).await {
                 self.host.note(Level::Warn, format!(
                     "cannot remove SSTables of a stream that failed, the next start does: {error}"
                 ));

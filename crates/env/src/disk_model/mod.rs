@@ -60,6 +60,8 @@ const ROOT: Ino = Ino(0);
 struct DirNode {
     live: BTreeMap<String, Ino>,
     durable: BTreeMap<String, Ino>,
+    /// When a sync of it failed last.
+    failed: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -427,6 +429,18 @@ impl DiskModel {
         if let Some(op) = self.names.iter_mut().rev().find(|op| op.id == id) {
             op.ended = Some(now);
         }
+    }
+
+    /// Does a sync of a directory fail that ends now: by itself, or because another one has failed
+    /// since it began? As with `errseq_t` of Linux, a failure is one of all that are under way:
+    /// what the failed one covered, they cover as well.
+    pub(crate) fn dir_sync_fails(&mut self, dir: Ino, began: u64, by_itself: bool) -> bool {
+        let now = self.tick();
+        let Some(dir) = self.dir_mut(dir) else { return by_itself };
+        if by_itself {
+            dir.failed = now;
+        }
+        dir.failed > began
     }
 
     /// A sync of a directory ended.

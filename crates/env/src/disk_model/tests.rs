@@ -348,3 +348,20 @@ proptest! {
         prop_assert_eq!(m.used(), inodes.iter().map(|(_, len)| *len as u64).sum::<u64>());
     }
 }
+
+/// Whoever syncs a directory while a sync of it fails is told, too: else a rename would be lost
+/// whose own sync said that it is durable.
+#[test]
+fn a_failed_sync_of_a_directory_fails_those_under_way() {
+    let mut m = DiskModel::new();
+    file(&mut m, "a");
+    let op = m.rename(Path::new("a"), Path::new("b")).unwrap();
+    m.name_ended(op);
+    let failing = m.sync_begins();
+    let under_way = m.sync_begins();
+    assert!(m.dir_sync_fails(ROOT, failing, true));
+    m.dir_sync_ended(ROOT, failing, false);
+    assert!(m.dir_sync_fails(ROOT, under_way, false));
+    let later = m.sync_begins();
+    assert!(!m.dir_sync_fails(ROOT, later, false));
+}

@@ -17,6 +17,8 @@ pub enum FileFault {
     Write,
     /// Syncs, with EIO; what they covered is never written.
     Sync,
+    /// Syncs of directories, with EIO; the names that they covered are never written.
+    SyncNames,
     /// Writes that need space, with ENOSPC.
     Full,
 }

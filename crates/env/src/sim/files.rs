@@ -539,24 +539,25 @@ fn perform(
 pub(crate) async fn sync_dir(env: &Env, port: &Port, path: &Path) -> io::Result<()> {
     let disk = &port.node.disk;
     let began = disk.model.borrow_mut().sync_begins();
-    let ok = !port.world.rng.one_in(disk.sync_error.get());
-    if !ok {
+    let breaks = disk.breaks(path, FileFault::SyncNames);
+    let fails = port.world.rng.one_in(disk.sync_error.get()) || breaks;
+    if fails {
         port.world.fired("sync_error");
     }
     let path = path.to_path_buf();
-    if ok {
+    if !fails {
         disk.tell(Change::SyncNames, &path, Phase::Before, &disk.model.borrow());
     }
     meta(env, port, move |model, node| {
         let dir = model.lookup(&path)?;
-        if ok {
-            node.disk.tell(Change::SyncNames, &path, Phase::During, model);
+        if model.dir_sync_fails(dir, began, fails) {
+            model.dir_sync_ended(dir, began, false);
+            return Err(eio());
         }
-        model.dir_sync_ended(dir, began, ok);
-        if ok {
-            node.disk.tell(Change::SyncNames, &path, Phase::After, model);
-        }
-        if ok { Ok(()) } else { Err(eio()) }
+        node.disk.tell(Change::SyncNames, &path, Phase::During, model);
+        model.dir_sync_ended(dir, began, true);
+        node.disk.tell(Change::SyncNames, &path, Phase::After, model);
+        Ok(())
     })
     .await
 }

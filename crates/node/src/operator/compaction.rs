@@ -21,7 +21,7 @@ impl CompactionOperator for Operations {
     async fn compaction_stats(&self) -> Answer<CompactionStats> {
         let node = self.storage()?;
         let schema = self.engine().schema();
-        let running = node.running().into_iter().map(|compaction| {
+        let running = node.compactions().running().into_iter().map(|compaction| {
             let table = schema.table_by_id(&compaction.table);
             let name = |of: fn(&schema::Table) -> &String| table.map(|t| of(t).clone());
             RunningCompaction {
@@ -39,7 +39,7 @@ impl CompactionOperator for Operations {
         });
         let mut pending = Vec::new();
         for (id, store) in self.engine().stores() {
-            let tasks = node.pending_compactions(id).await.unwrap_or_default() as u64;
+            let tasks = node.compactions().pending(id).await.unwrap_or_default() as u64;
             if tasks > 0 {
                 let table = store.table();
                 let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
@@ -50,7 +50,7 @@ impl CompactionOperator for Operations {
         let uptime = self.env.now().since(self.started).as_secs_f64();
         let rate = if uptime > 0.0 { completed as f64 / uptime } else { 0.0 };
         Ok(CompactionStats {
-            concurrent: node.concurrent_compactors() as u64,
+            concurrent: node.compactions().concurrent() as u64,
             pending,
             completed,
             compacted_bytes: node.stats.compacted_bytes.get(),
@@ -58,7 +58,7 @@ impl CompactionOperator for Operations {
             aborted: node.stats.failures.get(),
             fifteen_minute_rate_per_second: rate,
             mean_rate_per_second: rate,
-            throughput_bytes_per_second: node.compaction_throughput(),
+            throughput_bytes_per_second: node.compactions().throughput(),
             running: running.collect(),
             ..CompactionStats::default()
         })
@@ -81,7 +81,7 @@ impl CompactionOperator for Operations {
 
     async fn compact(&self, keyspace: &str, tables: &[String], split: bool) -> Answer<()> {
         for table in self.tables(keyspace, tables)? {
-            ignore_dropped(self.storage()?.major_compaction(table, split).await)?;
+            ignore_dropped(self.storage()?.compactions().major(table, split).await)?;
         }
         Ok(())
     }
@@ -97,14 +97,14 @@ impl CompactionOperator for Operations {
                 })
             };
             if store.live().tables().iter().any(|sstable| is_named(sstable)) {
-                ignore_dropped(node.compact_these(id, is_named).await.map(drop))?;
+                ignore_dropped(node.compactions().merge_these(id, is_named).await.map(drop))?;
             }
         }
         Ok(())
     }
 
     async fn stop_compactions(&self, which: StopWhich) -> Answer<()> {
-        self.storage()?.stop_compactions(|running| match &which {
+        self.storage()?.compactions().stop(|running| match &which {
             StopWhich::Kind(kind) => kind.as_ref().is_none_or(|kind| kind == running.kind),
             StopWhich::Id(id) => Uuid(u128::from_be_bytes(running.id)).to_string() == *id,
         });
@@ -112,27 +112,27 @@ impl CompactionOperator for Operations {
     }
 
     async fn compaction_throughput(&self) -> Answer<u64> {
-        Ok(self.storage()?.compaction_throughput())
+        Ok(self.storage()?.compactions().throughput())
     }
 
     async fn set_compaction_throughput(&self, bytes_per_second: u64) -> Answer<()> {
-        self.storage()?.set_compaction_throughput(bytes_per_second);
+        self.storage()?.compactions().set_throughput(bytes_per_second);
         Ok(())
     }
 
     async fn concurrent_compactors(&self) -> Answer<u64> {
-        Ok(self.storage()?.concurrent_compactors() as u64)
+        Ok(self.storage()?.compactions().concurrent() as u64)
     }
 
     async fn set_concurrent_compactors(&self, count: u64) -> Answer<()> {
-        self.storage()?.set_concurrent_compactors(count as usize);
+        self.storage()?.compactions().set_concurrent(count as usize);
         Ok(())
     }
 
     async fn thresholds(&self, table: &TableName) -> Answer<Thresholds> {
         let unknown = || Refusal::UnknownTable(table.clone());
         let id = self.stored(table).ok_or_else(unknown)?;
-        let found = self.storage()?.compaction_thresholds(id).map_err(|_| unknown())?;
+        let found = self.storage()?.compactions().thresholds(id).map_err(|_| unknown())?;
         Ok(Thresholds { min: found.0, max: found.1 })
     }
 
@@ -142,7 +142,7 @@ impl CompactionOperator for Operations {
         if min == 0 || max == 0 {
             return Err(failed(NO_THRESHOLD));
         }
-        self.storage()?.set_compaction_thresholds(id, (min, max));
+        self.storage()?.compactions().set_thresholds(id, (min, max));
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl CompactionOperator for Operations {
             found.push(AutoCompaction {
                 keyspace: keyspace.to_owned(),
                 table: table.name.clone(),
-                enabled: self.storage()?.autocompaction(id),
+                enabled: self.storage()?.compactions().is_auto(id),
             });
         }
         Ok(found)
@@ -171,7 +171,7 @@ impl CompactionOperator for Operations {
         enabled: bool,
     ) -> Answer<()> {
         for table in self.tables(keyspace, tables)? {
-            self.storage()?.set_autocompaction(table, enabled);
+            self.storage()?.compactions().set_auto(table, enabled);
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ impl Operations {
         self.shard.engine()
     }
 
-    fn storage(&self) -> Answer<&Rc<storage::Node>> {
+    fn storage(&self) -> Answer<Rc<storage::NodeStore>> {
         self.engine().node().ok_or_else(|| failed(Stopping))
     }
 

@@ -41,11 +41,11 @@ impl SnapshotsOperator for Operations {
     }
 
     async fn backups(&self) -> Answer<bool> {
-        Ok(self.storage()?.backs_up())
+        Ok(self.storage()?.flushes().backs_up())
     }
 
     async fn set_backups(&self, kept: bool) -> Answer<()> {
-        self.storage()?.enable_backups(kept);
+        self.storage()?.flushes().enable_backups(kept);
         Ok(())
     }
 }

@@ -28,7 +28,8 @@ impl SSTablesOperator for Operations {
             let old: Vec<u64> = live.tables().iter().filter(is_old).map(|t| t.number).collect();
             for number in old {
                 // one by one: what a compaction replaced meanwhile is new by now
-                let only = self.storage()?.compact_these(id, |table| table.number == number);
+                let storage = self.storage()?;
+                let only = storage.compactions().merge_these(id, |table| table.number == number);
                 ignore_dropped(only.await.map(drop))?;
             }
         }
@@ -53,7 +54,9 @@ impl SSTablesOperator for Operations {
     async fn garbage_collect(&self, keyspace: &str, tables: &[String], cells: bool) -> Answer<()> {
         let granularity = if cells { TombstoneOption::Cell } else { TombstoneOption::Row };
         for table in self.tables(keyspace, tables)? {
-            ignore_dropped(self.storage()?.collect_garbage(table, granularity).await)?;
+            ignore_dropped(
+                self.storage()?.compactions().collect_garbage(table, granularity).await,
+            )?;
         }
         Ok(())
     }
@@ -73,7 +76,7 @@ impl SSTablesOperator for Operations {
 
     async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
         for table in self.tables(keyspace, tables)? {
-            ignore_dropped(self.storage()?.relocate(table).await)?;
+            ignore_dropped(self.storage()?.compactions().relocate(table).await)?;
         }
         Ok(())
     }
@@ -95,7 +98,8 @@ impl SSTablesOperator for Operations {
             places.push(PathBuf::from(directory));
         }
         let how = storage::Import { copy, keep_level, verify };
-        let refused = self.storage()?.import(table.id, &places, how).await.map_err(failed)?;
+        let refused =
+            self.storage()?.importer().import(table.id, &places, how).await.map_err(failed)?;
         let tell = |(directory, error): (PathBuf, StorageError)| {
             self.journal.say_seldom(
                 Level::Error,
@@ -116,6 +120,6 @@ impl SSTablesOperator for Operations {
         let Some(table) = schema.table(keyspace, table) else {
             return refused(format!("Unknown keyspace/cf pair ({keyspace}.{table})"));
         };
-        ignore_dropped(self.storage()?.refresh(table.id).await)
+        ignore_dropped(self.storage()?.importer().refresh(table.id).await)
     }
 }

@@ -245,7 +245,7 @@ fn sstable_tasks(engine: &Engine) -> Vec<SsTableTask> {
             target_directory: Some(compaction.directory.display().to_string()),
         }
     };
-    storage.running().into_iter().map(task).collect()
+    storage.compactions().running().into_iter().map(task).collect()
 }
 
 /// What gossip says of all nodes.

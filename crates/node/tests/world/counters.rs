@@ -73,7 +73,7 @@ async fn maintain(node: &Rc<Shard>, compact: bool) {
     storage.flush(id).await.unwrap();
     if compact {
         node.engine().env().sleep(FORGOTTEN).await;
-        storage.compact_all(id).await.unwrap();
+        storage.compactions().merge_all(id).await.unwrap();
     }
 }
 
@@ -81,9 +81,9 @@ async fn maintain(node: &Rc<Shard>, compact: bool) {
 async fn bother(client: &Client, what: u64, cache: u64) {
     for shard in 0..client.node.engine().shards().count() {
         let bother = move |engine: &Rc<storage::Engine>| match what {
-            0 => engine.clear_cache(CacheKind::Counters),
-            1 => engine.set_cache_limit(CacheKind::Counters, 0),
-            _ => engine.set_cache_limit(CacheKind::Counters, cache),
+            0 => engine.caches().clear(CacheKind::Counters),
+            1 => engine.caches().set_limit(CacheKind::Counters, 0),
+            _ => engine.caches().set_limit(CacheKind::Counters, cache),
         };
         client.node.engine().shards().call(shard, bother).await.unwrap();
     }
@@ -139,7 +139,7 @@ async fn story(client: Client, seed: u64, cache: u64) -> (Vec<(String, Vec<u8>)>
     }
     let mut hits = 0;
     for shard in 0..client.node.engine().shards().count() {
-        let look = |engine: &Rc<storage::Engine>| engine.cache_stats(CacheKind::Counters).hits;
+        let look = |engine: &Rc<storage::Engine>| engine.caches().stats(CacheKind::Counters).hits;
         hits += client.node.engine().shards().call(shard, look).await.unwrap();
     }
     (shown, hits)

@@ -58,8 +58,8 @@ fn order(world: &World, serving: &Serving, order: Order) -> Result<(), String> {
             let node = engine.node().unwrap();
             match order {
                 Order::Flush => node.flush(id).await.map(drop),
-                Order::Compact => node.compact_all(id).await,
-                Order::Relocate => node.relocate(id).await,
+                Order::Compact => node.compactions().merge_all(id).await,
+                Order::Relocate => node.compactions().relocate(id).await,
             }
         };
         let done = engine.shards().call_async(0, Class::Admin, run).await;
@@ -273,7 +273,7 @@ fn a_crash_leaves_all_of_a_transaction_or_nothing_in_every_directory() {
             let id = engine.schema().table("t", "a").map(|table| table.id).unwrap();
             if let Some(node) = engine.node() {
                 drop(node.flush(id).await);
-                drop(node.compact_all(id).await);
+                drop(node.compactions().merge_all(id).await);
             }
         });
         world.run_for(Duration::from_micros(world.rng().below(30_000))).unwrap();

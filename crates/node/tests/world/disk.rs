@@ -236,7 +236,13 @@ fn a_compaction_leaves_the_space_that_is_reserved() {
     let compacted = told(&world, &serving, async |client| {
         let engine = client.node.engine();
         let table = engine.schema().table("t", "a").map(|table| table.id).unwrap();
-        engine.node().unwrap().compact_all(table).await.map_err(|error| error.to_string())
+        engine
+            .node()
+            .unwrap()
+            .compactions()
+            .merge_all(table)
+            .await
+            .map_err(|error| error.to_string())
     });
     let refused = compacted.unwrap_err();
     assert!(refused.contains("Not enough space for compaction of t.a"), "{refused}");

@@ -82,7 +82,7 @@ async fn read(client: &Client) -> Vec<(u32, Vec<u8>)> {
 async fn stats(client: &Client, kind: CacheKind) -> storage::CacheStats {
     let mut all = storage::CacheStats::default();
     for shard in 0..client.node.engine().shards().count() {
-        let look = move |engine: &Rc<storage::Engine>| engine.cache_stats(kind);
+        let look = move |engine: &Rc<storage::Engine>| engine.caches().stats(kind);
         all += client.node.engine().shards().call(shard, look).await.unwrap();
     }
     all
@@ -271,9 +271,9 @@ fn no_file_changes_an_answer() {
                 let with = read(&client).await;
                 for shard in 0..2 {
                     let empty = |engine: &Rc<storage::Engine>| {
-                        engine.clear_cache(CacheKind::Counters);
-                        engine.clear_cache(CacheKind::Rows);
-                        engine.clear_cache(CacheKind::Keys);
+                        engine.caches().clear(CacheKind::Counters);
+                        engine.caches().clear(CacheKind::Rows);
+                        engine.caches().clear(CacheKind::Keys);
                     };
                     client.node.engine().shards().call(shard, empty).await.unwrap();
                 }

@@ -9,7 +9,7 @@ use std::hash::Hash;
 use types::hash::HashMap;
 
 use super::CacheStats;
-use crate::recent::Recent;
+use crate::io::Recent;
 
 /// Entries that memory is taken for at once, at most.
 const ENTRIES_AT_ONCE_MAX: usize = 1 << 22;

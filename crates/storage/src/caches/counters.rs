@@ -13,11 +13,10 @@ use std::cell::{Cell, RefCell};
 use std::hash::BuildHasher;
 use std::rc::Rc;
 
-use rows::{ClusteringRef, PartitionUpdate};
+use rows::ClusteringRef;
 use types::hash::State;
 
 use super::{CacheStats, Clock};
-use crate::engine::Engine;
 use crate::table_store::TableStore;
 
 /// Partitions fall into so many groups by their keys; a power of two. They take 32 KiB of each
@@ -65,6 +64,10 @@ impl Counted {
     /// Nothing so far, of who began to look at the mark.
     pub fn since(mark: CounterMark) -> Self {
         Self { mark, parts: Vec::new() }
+    }
+
+    pub(crate) fn mark(&self) -> CounterMark {
+        self.mark
     }
 
     /// A counter that was found alive, and what the update makes of this node's part of it.
@@ -236,55 +239,6 @@ impl<'a> KeptName<'a> {
         let (key, counter) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
         let counter = CounterName::read(counter)?;
         Some(Self { table: u64::from_be_bytes(*table), key, counter })
-    }
-}
-
-impl Engine {
-    /// To be asked for before anything of a partition is looked at that shall be counted.
-    pub fn counter_mark(&self, store: &TableStore) -> CounterMark {
-        self.counters.mark(store)
-    }
-
-    /// Is anything kept of counters?
-    pub fn keeps_counters(&self) -> bool {
-        self.counters.is_on()
-    }
-
-    /// What is kept of this node's part of a counter: what a read of it would find now.
-    pub fn kept_counter(
-        &self,
-        mark: CounterMark,
-        key: &[u8],
-        counter: CounterName<'_>,
-    ) -> Option<Part> {
-        self.counters.get(mark, key, counter)
-    }
-
-    /// Keeps what was read of counters, by who has the turn at their partition.
-    pub fn keep_counters(&self, store: &TableStore, key: &[u8], counted: &Counted) {
-        if self.counters.is_on() && !self.counters.is_overtaken(store, key, counted.mark) {
-            self.counters.keep(store, key, counted);
-        }
-    }
-
-    /// An update of counters reaches the memtable.
-    pub(crate) fn counters_written(
-        &self,
-        store: &TableStore,
-        update: &PartitionUpdate,
-        counted: Option<&Counted>,
-    ) {
-        let Some(counted) = counted else {
-            if !self.env.planted("counter_cache_survives_delete") {
-                self.counters.change(&update.key);
-            }
-            return;
-        };
-        let is_overtaken = self.counters.is_overtaken(store, &update.key, counted.mark);
-        self.env.mark(if is_overtaken { "counters.overtaken" } else { "counters.kept" });
-        if !is_overtaken || self.env.planted("counter_cache_keeps_overtaken") {
-            self.counters.keep(store, &update.key, counted);
-        }
     }
 }
 

@@ -8,22 +8,21 @@
 //! - `rows`: the first rows of partitions, merged, as `rows_per_partition` says.
 //! - `counters`: this node's part of counters.
 //!
-//! When the node ends, and as often as Cassandra, `saved` writes the names of what is kept.
+//! When the node ends, and as often as Cassandra, `crate::saved_caches` writes the names of what is
+//! kept.
 
 mod chunks;
 mod clock;
 mod counters;
 mod rows;
-mod saved;
 
 use std::ops::AddAssign;
 
 pub(crate) use self::chunks::ChunkCache;
 pub(crate) use self::clock::Clock;
-pub(crate) use self::counters::CounterCache;
 pub use self::counters::{Counted, CounterMark, CounterName, Part};
+pub(crate) use self::counters::{CounterCache, KeptName};
 pub(crate) use self::rows::{CachedRows, Lookup, RowCache};
-pub use self::saved::{SavedCache, SavedName, SavedWhat, save_cache};
 
 /// A kind of cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

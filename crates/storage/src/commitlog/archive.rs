@@ -1,7 +1,7 @@
 //! Archiving segments, and restoring them to a point in time (`CommitLogArchiver`): what
 //! `commitlog_archiving.properties` says, and the task that runs the operator's command.
 //!
-//! `commitlog_archiving.properties` lies beside the yaml. `crate::restore` does the restoring,
+//! `commitlog_archiving.properties` lies beside the yaml. `crate::start` does the restoring,
 //! before a replay.
 
 use std::cell::RefCell;

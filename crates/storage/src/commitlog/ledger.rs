@@ -42,6 +42,8 @@ impl Ledger {
     /// once they are flushed. To be told before [`Ledger::open`], oldest first.
     pub fn inherit(&mut self, id: i64, bytes: u64, tables: impl IntoIterator<Item = TableId>) {
         let dirty = tables.into_iter().map(|table| (table, 0)).collect();
+        let follows = self.segments.back().is_none_or(|last| last.id <= id);
+        assert!(follows, "segments of earlier runs are inherited in the order of their ids: {id}");
         self.segments.push_back(Segment { id, bytes, dirty });
     }
 
@@ -80,6 +82,7 @@ impl Ledger {
     pub fn take_clean(&mut self) -> Vec<i64> {
         let active = self.segments.back().map(|segment| segment.id);
         let mut gone = Vec::new();
+        let before = self.segments.len();
         self.segments.retain(|segment| {
             let keep = Some(segment.id) == active || !segment.dirty.is_empty();
             if !keep {
@@ -87,6 +90,9 @@ impl Ledger {
             }
             keep
         });
+        let stays = active.is_none_or(|id| self.segments.back().is_some_and(|last| last.id == id));
+        assert!(stays, "the segment that is written stays: {active:?}");
+        assert_eq!(gone.len() + self.segments.len(), before, "each segment stays or goes");
         gone
     }
 

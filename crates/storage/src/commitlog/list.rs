@@ -135,7 +135,9 @@ impl SegmentList {
         {
             let mut content = self.content.borrow_mut();
             content.last = content.last.max(id);
-            content.segments.insert(id, Listed { version: format::VERSION, bytes: 0 });
+            let listed = Listed { version: format::VERSION, bytes: 0 };
+            let before = content.segments.insert(id, listed);
+            assert!(before.is_none(), "a segment is new when it is listed: {id}");
         }
         self.write(env).await
     }

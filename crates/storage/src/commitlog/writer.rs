@@ -74,6 +74,8 @@ impl Write {
         let mark = std::mem::take(&mut state.mark);
         state.active.next_offset += bytes.len() as u32;
         assert!(mark <= bytes.len(), "a mark lies within the bytes that are written");
+        let (end, room) = (state.active.next_offset, state.active.bytes);
+        assert!(end <= room, "a section ends within its segment: {end} of {room}");
         Self { data: Rc::clone(&state.active.data), bytes, mark, upto: state.appended }
     }
 }
@@ -420,7 +422,8 @@ impl CommitLog {
             return;
         }
         let at = state.active.next_offset;
-        let lag = at.saturating_sub(data.synced.get());
+        let lag = at.checked_sub(data.synced.get());
+        let lag = lag.expect("no more of a segment is synced than was written to it");
         state.mark = format::append_mark(&mut state.section, data.id, at, lag);
         data.marked.set(at + state.mark as u32);
     }
@@ -503,7 +506,7 @@ impl CommitLog {
         data.lay_out(&mut bytes);
         match data.file.write_now(&bytes, u64::from(offset)) {
             Ok(()) => self.wrote(data, length, upto, bytes),
-            Err(error) => self.fail("cannot write", &error),
+            Err(error) => self.fail("cannot write", &self.path_of(data.id), &error),
         }
     }
 
@@ -529,7 +532,8 @@ impl CommitLog {
                 match packer.pack(&self.env, bytes).await {
                     Ok((packed, section)) => (bytes, spare) = (packed, Some(section)),
                     Err(error) => {
-                        self.fail("cannot compress", &io::Error::other(error));
+                        let error = io::Error::other(error);
+                        self.fail("cannot compress", &self.path_of(data.id), &error);
                         if self.is_over() {
                             return;
                         }
@@ -541,7 +545,7 @@ impl CommitLog {
             data.lay_out(&mut bytes);
             let (result, mut buffer) = data.file.write_all_at(bytes, u64::from(offset)).await;
             if let Err(error) = result {
-                self.fail("cannot write", &error);
+                self.fail("cannot write", &self.path_of(data.id), &error);
                 if self.is_over() {
                     return;
                 }
@@ -560,6 +564,11 @@ impl CommitLog {
         data.file_end.set(data.written.get());
         let mut state = self.state.borrow_mut();
         assert!(upto <= state.appended, "no more bytes are written than were appended: {upto}");
+        // positions are what a replay compares with what SSTables say that they have
+        assert!(
+            self.options.compression.is_some() || data.records_end == data.file_end,
+            "without compression a record lies in its file where its position says"
+        );
         state.is_writing = !state.queue.is_empty();
         if data.is_given_up.get() {
             return;

@@ -2,19 +2,18 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use schema::{Table, TableId};
 use sstable::table::Index;
 use types::Token;
 
-use super::choice::{Candidate, View};
+use super::table::TableCompactions;
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::live_set::LiveSet;
 use crate::memtable::PartitionKey;
-use crate::node::NodeTable;
-use crate::sstables::SSTable;
+use crate::node_tables::NodeTable;
+use crate::sstables::{LiveSet, SSTable};
+use crate::strategies::{Candidate, View};
 
 /// Samples of an index at full sampling, of every `min_index_interval` keys.
 const FULL_SAMPLING: u64 = 128;
@@ -40,27 +39,26 @@ impl Look {
     pub async fn at(
         engine: &Rc<Engine>,
         table: &Table,
-        node_table: &NodeTable,
+        (node_table, compactions): (&NodeTable, &TableCompactions),
     ) -> Result<Self, StorageError> {
         let memtable_min_timestamp = oldest_in_memory(engine, table.id).await?;
         let now_millis = engine.env().unix_micros() / 1000;
         let gc_before = now_millis / 1000 - i64::from(table.params.gc_grace_seconds);
-        let live = Arc::clone(&node_table.live.borrow());
-        let busy = node_table.busy.borrow();
+        let live = node_table.live();
         let tables = live
             .tables()
             .iter()
-            .map(|sstable| candidate(sstable, gc_before, busy.contains(&sstable.number)))
+            .map(|sstable| candidate(sstable, gc_before, compactions.is_busy(sstable.number)))
             .collect();
         Ok(Self {
             live: Arc::clone(&live),
             tables,
-            epoch: node_table.epoch.get(),
+            epoch: node_table.epoch(),
             memtable_min_timestamp,
             now_seconds: now_millis / 1000,
             now_millis,
             gc_before,
-            flush_bytes: node_table.flush_bytes.get(),
+            flush_bytes: compactions.flush_bytes(),
             random: engine.env().random_u64(),
         })
     }
@@ -68,7 +66,7 @@ impl Look {
     /// Lets no task begin on what is known to be damaged: it would fail each time.
     pub fn leave_out_suspects(&mut self) {
         for (candidate, sstable) in self.tables.iter_mut().zip(self.live.tables()) {
-            candidate.is_compacting |= sstable.is_suspect.load(Ordering::Relaxed);
+            candidate.is_compacting |= sstable.is_suspect();
         }
     }
 
@@ -152,7 +150,7 @@ fn keys_in(sstable: &SSTable, ranges: &[(Token, Token)]) -> Option<u64> {
 async fn oldest_in_memory(engine: &Rc<Engine>, id: TableId) -> Result<i64, StorageError> {
     let mut oldest = i64::MAX;
     for shard in 0..engine.shards().count() {
-        let of_shard = move |engine: &Rc<Engine>| engine.oldest_in_memory(id);
+        let of_shard = move |engine: &Rc<Engine>| engine.memtables().oldest(id);
         oldest = oldest.min(engine.shards().call(shard, of_shard).await?);
     }
     Ok(oldest)

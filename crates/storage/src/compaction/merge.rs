@@ -15,12 +15,12 @@ use schema::{Table, TombstoneOption};
 use sstable::plain::PlainPartition;
 
 use super::garbage::Shadow;
-use super::outputs::Outputs;
-use super::throttle::Throttle;
+use super::running::RunningCompaction;
 use crate::engine::Engine;
 use crate::error::StorageError;
+use crate::io::Throttle;
 use crate::memtable::{KeyRef, PartitionKey};
-use crate::node::RunningCompaction;
+use crate::node_tables::Outputs;
 use crate::read::{
     Chunk, Head, Keeping, KeyWalk, PIECE_BYTES, PartitionCursor, SSTableCursor, Slices, Source,
 };

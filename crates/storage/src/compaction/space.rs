@@ -7,13 +7,15 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::choice::Split;
+use super::running::RunningCompactions;
 use super::work::{Task, Work};
-use crate::disk::{DiskEvent, DiskFailure, DiskSettings};
+use crate::disk_event::{DiskEvent, DiskFailure};
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::node::Node;
+use crate::node_tables::NodeTables;
+use crate::options::DiskSettings;
 use crate::sstables::SSTable;
+use crate::strategies::Split;
 
 /// What compactions may take of a disk with so many bytes free.
 fn usable(settings: &DiskSettings, free: u64) -> u64 {
@@ -37,18 +39,18 @@ fn fits(settings: &DiskSettings, bytes: u64, under_way: u64, disks: &[(u64, u64)
 /// # Errors
 /// If there is not enough for two, or for a task that is not to be made smaller.
 pub(super) async fn reduce<'a>(
-    node: &Node,
+    (tables, running): (&NodeTables, &RunningCompactions),
     engine: &Rc<Engine>,
     task: &Task<'a>,
 ) -> Result<Option<Task<'a>>, StorageError> {
     let settings = &engine.options.disk;
-    let places = node.places_of(engine, &task.table).await?;
+    let places = tables.places_of(engine, &task.of.table).await?;
     let mut disks = Vec::new();
     for place in &places {
         let space = engine.env().disk_space(place).await;
         disks.push(space.map_err(|e| StorageError::io("cannot stat", place, e))?);
     }
-    let running = node.running();
+    let running = running.all();
     let left = running.iter().filter(|running| running.kind != "Verify");
     let under_way: u64 =
         left.map(|running| running.total.saturating_sub(running.written.get())).sum();
@@ -64,8 +66,8 @@ pub(super) async fn reduce<'a>(
             // Cassandra's words
             let what = format!(
                 "Not enough space for compaction of {}.{}, estimated sstables = {}, expected write size = {}",
-                task.table.keyspace,
-                task.table.name,
+                task.of.table.keyspace,
+                task.of.table.name,
                 inputs.len(),
                 bytes(&inputs)
             );
@@ -82,8 +84,7 @@ pub(super) async fn reduce<'a>(
     engine.env().mark("compaction.reduced");
     let mut choice = task.choice.clone();
     choice.inputs = inputs.iter().map(|input| input.number).collect();
-    let (table, node_table) = (Arc::clone(&task.table), Rc::clone(&task.node_table));
-    Ok(Some(Task { table, node_table, choice, inputs, work: task.work }))
+    Ok(Some(Task { of: task.of.clone(), choice, inputs, work: task.work }))
 }
 
 #[cfg(test)]

@@ -5,38 +5,32 @@
 //! delete. Each shard checks its memtables again at the moment of the swap. If one has such a
 //! write, all shards take the old set back, and the task runs again without a purge.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use env::Class;
 use rows::codec::EncodingStats;
 use rows::{NO_DELETION_TIME, NO_TIMESTAMP, NO_TTL};
-use schema::TableId;
 use sstable::statistics::LogPosition;
 use sstable::writer::WriterOptions;
 
-use super::choice::{Candidate, Reason};
 use super::look::{Look, candidate};
 use super::merge::{Merged, Pace, Purging, merge_all};
-use super::outputs::Outputs;
 use super::record::Record;
+use super::running::{RunningCompaction, RunningCompactions};
+use super::scrub::scrub_one;
 use super::space;
-use super::splitter::Splitter;
 use super::work::{Task, Work};
+use crate::disk_failures::DiskFailures;
 use crate::engine::Engine;
 use crate::error::StorageError;
-use crate::flush::writer_options;
-use crate::live_set::LiveSet;
-use crate::node::{Node, RunningCompaction};
-use crate::scrub::scrub_one;
-use crate::sstables::SSTable;
-use crate::transaction::{Transaction, remove_descriptor};
+use crate::io::Throttle;
+use crate::node_stats::NodeStats;
+use crate::node_tables::{NodeTables, Outputs, forget_everywhere, writer_options};
+use crate::sstables::{SSTable, remove_descriptor};
+use crate::strategies::{Candidate, Reason, Splitter};
 
-/// How often a removed file's last readers are looked for.
-const REMOVAL_POLL: Duration = Duration::from_millis(20);
 /// What is asserted of every task.
 const SOME_INPUTS: &str = "a compaction has inputs";
 
@@ -53,21 +47,55 @@ struct Made {
     intervals: Vec<(LogPosition, LogPosition)>,
 }
 
-impl Task<'_> {
-    fn numbers(&self) -> Vec<u64> {
-        self.inputs.iter().map(|input| input.number).collect()
-    }
+/// Who is told of compactions that ended.
+pub type TellEnded = Rc<dyn Fn(Record)>;
+
+/// Does tasks.
+pub(super) struct Tasks {
+    tables: Rc<NodeTables>,
+    failures: Rc<DiskFailures>,
+    stats: Rc<NodeStats>,
+    throttle: Throttle,
+    running: RunningCompactions,
+    told: RefCell<Option<TellEnded>>,
 }
 
-impl Node {
+impl Tasks {
+    /// They keep to so many bytes per second together.
+    pub fn new(
+        tables: &Rc<NodeTables>,
+        failures: &Rc<DiskFailures>,
+        stats: &Rc<NodeStats>,
+        bytes_per_second: u64,
+    ) -> Self {
+        Self {
+            tables: Rc::clone(tables),
+            failures: Rc::clone(failures),
+            stats: Rc::clone(stats),
+            throttle: Throttle::new(bytes_per_second),
+            running: RunningCompactions::default(),
+            told: RefCell::default(),
+        }
+    }
+
+    pub fn throttle(&self) -> &Throttle {
+        &self.throttle
+    }
+
+    /// Those under way.
+    pub fn running(&self) -> &RunningCompactions {
+        &self.running
+    }
+
+    /// Tells of each that ends from now on.
+    pub fn tell(&self, tell: TellEnded) {
+        self.told.replace(Some(tell));
+    }
+
     /// Does a task; false if it has to wait for something else.
-    pub(crate) async fn run(
-        &self,
-        engine: &Rc<Engine>,
-        task: &Task<'_>,
-    ) -> Result<bool, StorageError> {
+    pub async fn run(&self, engine: &Rc<Engine>, task: &Task<'_>) -> Result<bool, StorageError> {
         let done = self.run_task(engine, task).await;
-        done.inspect_err(|error| self.inspect_failure(error))
+        done.inspect_err(|error| self.failures.inspect(error))
     }
 
     async fn run_task(&self, engine: &Rc<Engine>, task: &Task<'_>) -> Result<bool, StorageError> {
@@ -75,13 +103,13 @@ impl Node {
             return self.change_levels(engine, task).await.map(|()| true);
         }
         if matches!(task.work, Work::Scrub(..)) {
-            space::reduce(self, engine, task).await?;
+            space::reduce((&self.tables, &self.running), engine, task).await?;
             return self.try_task(engine, task, false).await.map(|_| true);
         }
         // What is put aside may need every tombstone when it comes back.
         let is_whole =
-            task.node_table.is_whole() || engine.env().planted("purged_beside_what_is_aside");
-        let reduced = space::reduce(self, engine, task).await?;
+            task.of.node.is_whole() || engine.env().planted("purged_beside_what_is_aside");
+        let reduced = space::reduce((&self.tables, &self.running), engine, task).await?;
         let task = reduced.as_ref().unwrap_or(task);
         if self.try_task(engine, task, is_whole).await? {
             return Ok(true);
@@ -106,12 +134,12 @@ impl Node {
             let before = candidate(input, 0, true);
             // A snapshot links the metadata as a whole, and removal waits for the table's last
             // change.
-            let _changing = task.node_table.changing.acquire(1).await;
-            if task.node_table.live.borrow().tables().iter().any(|t| t.number == input.number) {
+            let _change = task.of.node.change().await;
+            if task.of.node.live().tables().iter().any(|t| t.number == input.number) {
                 input.set_level(engine.env(), task.choice.level).await?;
             }
             if task.choice.level > 0 {
-                task.node_table.replaced(&[before], &[candidate(input, 0, false)]);
+                task.of.compactions.replaced(&[before], &[candidate(input, 0, false)]);
             }
         }
         Ok(())
@@ -126,9 +154,10 @@ impl Node {
     ) -> Result<bool, StorageError> {
         let started = engine.env().now();
         let splitter = Splitter::new(task.choice.split.clone(), task.choice.level);
-        let options = self.options_of(engine, task, &splitter);
-        let of = (&task.table, &*task.node_table);
-        let mut outputs = Outputs::new(self, engine, of, "compaction", splitter, options).await?;
+        let options = options_of(engine, task, &splitter)?;
+        let of = (&task.of.table, &*task.of.node);
+        let mut outputs =
+            Outputs::new(&self.tables, engine, of, "compaction", splitter, options).await?;
         let made = match self.merge(engine, task, purge, &mut outputs).await {
             Ok(made) => made,
             Err(error) => {
@@ -137,9 +166,9 @@ impl Node {
                 return Err(error);
             }
         };
-        let numbers = task.numbers();
-        let _changing = task.node_table.changing.acquire(1).await;
-        let before = Arc::clone(&task.node_table.live.borrow());
+        let (id, numbers) = (task.of.table.id, task.numbers());
+        let change = task.of.node.change().await;
+        let before = task.of.node.live();
         let after = before.with(&numbers, made.new.iter().cloned());
         let newest = before.tables().iter().map(|table| table.number).collect::<BTreeSet<_>>();
         let are_new = made.new.iter().all(|table| !newest.contains(&table.number));
@@ -160,7 +189,7 @@ impl Node {
         let mut oldest = newcomers.map(|table| table.table.statistics.stats.min_timestamp);
         let safe = oldest.all(|oldest| oldest > made.purged)
             && (!made.new.is_empty() || is_scrub || !in_log(engine, &made.intervals).await?);
-        if !safe || !publish(engine, task.table.id, &before, &after, made.purged).await? {
+        if !safe || !self.tables.exchange(id, &before, &after, made.purged).await? {
             drop(after);
             take_back(engine, outputs, made.new).await?;
             return Ok(false);
@@ -170,13 +199,12 @@ impl Node {
         let is_often =
             env.planted("outputs_taken_back_often") || env.planted("outputs_taken_back_at_once");
         if is_often && env.random_u64().is_multiple_of(4) {
-            publish(engine, task.table.id, &after, &before, i64::MIN).await?;
+            self.tables.exchange(id, &after, &before, i64::MIN).await?;
             drop(after);
             take_back(engine, outputs, made.new).await?;
             return Ok(false);
         }
-        let place = |input: &Arc<SSTable>| (input.directory.clone(), input.table.descriptor);
-        let removed: Vec<_> = task.inputs.iter().map(place).collect();
+        let removed: Vec<_> = task.inputs.iter().map(|input| input.place()).collect();
         if engine.env().planted("inputs_removed_before_commit") {
             for input in &task.inputs {
                 let descriptor = &input.table.descriptor;
@@ -184,43 +212,20 @@ impl Node {
             }
         }
         if let Err(error) = outputs.commit(&removed).await {
-            publish(engine, task.table.id, &after, &before, i64::MIN).await?;
+            self.tables.exchange(id, &after, &before, i64::MIN).await?;
             drop(after);
             let _ = take_back(engine, outputs, made.new).await;
             return Err(error);
         }
-        let transaction = outputs.into_transaction();
+        let transaction = outputs.into_new().into_transaction();
         let (gone, come) = (task.inputs.len(), made.new.len());
         let is_exchange = after.tables().len() + gone == before.tables().len() + come;
         assert!(is_exchange, "a compaction replaces only its inputs by the SSTables that it wrote");
-        *task.node_table.live.borrow_mut() = after;
+        change.set(&after);
         self.account(engine, task, &made, started);
         engine.env().mark("compaction.done");
-        self.remove_later(engine, task.inputs.clone(), transaction);
+        self.tables.remove_later(engine, id, task.inputs.clone(), transaction);
         Ok(true)
-    }
-
-    fn options_of(&self, engine: &Engine, task: &Task<'_>, splitter: &Splitter) -> WriterOptions {
-        let inputs = &task.inputs;
-        let mut options = writer_options(engine, &task.table);
-        let partitions: u64 = inputs.iter().map(|input| estimated_partitions(input)).sum();
-        let bytes = inputs.iter().map(|input| input.table.data_length).sum();
-        let outputs = splitter.outputs(bytes);
-        options.partitions = partitions.div_ceil(outputs);
-        let bytes: u64 = inputs.iter().map(|input| input.table.uncompressed_length()).sum();
-        options.bytes = bytes.div_ceil(outputs);
-        // by what is in them: what they are written relative to may be less than that, more so each
-        // time
-        let all = || inputs.iter().map(|input| &input.table.statistics.stats);
-        options.stats = EncodingStats::of_minima(
-            all().map(|stats| stats.min_timestamp).min().unwrap_or(NO_TIMESTAMP),
-            all().map(|stats| stats.min_local_deletion_time).min().unwrap_or(NO_DELETION_TIME),
-            all().map(|stats| stats.min_ttl).min().unwrap_or(NO_TTL),
-        );
-        options.log_intervals = merged_intervals(engine, inputs);
-        let repaired = inputs.iter().map(|input| input.table.statistics.stats.repaired_at);
-        options.repaired_at = repaired.min().expect(SOME_INPUTS);
-        options
     }
 
     async fn merge(
@@ -231,11 +236,11 @@ impl Node {
         outputs: &mut Outputs<'_>,
     ) -> Result<Made, StorageError> {
         let env = engine.env();
-        let (table, node_table) = (&task.table, &task.node_table);
-        let look = Look::at(engine, table, node_table).await?;
+        let (table, compactions) = (&task.of.table, &task.of.compactions);
+        let look = Look::at(engine, table, (&task.of.node, compactions)).await?;
         let numbers = task.numbers();
         let candidates = || look.tables.iter().filter(|candidate| numbers.contains(&candidate.id));
-        let (allowed, expired) = node_table.strategy(table, |strategy| {
+        let (allowed, expired) = compactions.strategy(table, |strategy| {
             let allowed = purge && strategy.may_purge(candidates());
             let expired = look.view(|view| strategy.expired(view, &numbers));
             (allowed, if allowed { expired } else { Vec::new() })
@@ -260,17 +265,17 @@ impl Node {
         let needed = task.inputs.iter().filter(|input| !expired.contains(&input.number));
         let needed: Vec<_> = needed.cloned().collect();
         let unique = env.unique_micros();
-        let running = self.runs(RunningCompaction {
+        let running = self.running.show(RunningCompaction {
             id: types::Uuid::from_unix_micros(unique, env.random_u64()).to_bytes(),
             table: table.id,
             kind: task.choice.reason.operation(),
             total: needed.iter().map(|input| input.table.data_length).sum(),
             written: Cell::new(0),
             sstables: task.inputs.len(),
-            directory: outputs.places.first().cloned().unwrap_or_default(),
+            directory: outputs.places().first().cloned().unwrap_or_default(),
             stop: Cell::new(false),
         });
-        let mut pace = Pace::new(env, &self.compactions.throttle, &running.1);
+        let mut pace = Pace::new(env, &self.throttle, running.shown());
         let mut merged = Merged::new();
         match task.work {
             Work::Merge | Work::Collect(_) => {
@@ -284,17 +289,17 @@ impl Node {
             }
         }
         let epoch = task.inputs.iter().map(|input| input.epoch).max().expect(SOME_INPUTS);
-        let new = outputs.finish(table, epoch).await?;
+        let new = outputs.finish(epoch).await?;
         let intervals = merged_intervals(engine, &task.inputs);
         let purged = purging.purged.get();
-        Ok(Made { id: running.1.id, look, expired, new, purged, merged, intervals })
+        Ok(Made { id: running.shown().id, look, expired, new, purged, merged, intervals })
     }
 
     fn account(&self, engine: &Engine, task: &Task<'_>, made: &Made, started: env::Instant) {
         let describe = |tables: &[Arc<SSTable>]| -> Vec<Candidate> {
             tables.iter().map(|sstable| candidate(sstable, 0, false)).collect()
         };
-        task.node_table.replaced(&describe(&task.inputs), &describe(&made.new));
+        task.of.compactions.replaced(&describe(&task.inputs), &describe(&made.new));
         let data = |tables: &[Arc<SSTable>]| -> u64 {
             tables.iter().map(|sstable| sstable.table.data_length).sum()
         };
@@ -307,10 +312,12 @@ impl Node {
             return;
         }
         let env = engine.env();
-        self.compactions.ended(Record {
+        let told = self.told.borrow().clone();
+        let Some(tell) = told else { return };
+        tell(Record {
             id: made.id,
-            keyspace: task.table.keyspace.to_string(),
-            table: task.table.name.to_string(),
+            keyspace: task.of.table.keyspace.to_string(),
+            table: task.of.table.name.to_string(),
             millis: env.unix_micros() / 1000,
             took: env.now() - started,
             bytes_in: data(&task.inputs),
@@ -319,30 +326,33 @@ impl Node {
             kind: task.choice.reason.operation(),
         });
     }
+}
 
-    /// Removes the files of tables that were replaced, once nobody reads them, and then the log of
-    /// their replacement.
-    fn remove_later(
-        &self,
-        engine: &Rc<Engine>,
-        tables: Vec<Arc<SSTable>>,
-        transaction: Option<Transaction>,
-    ) {
-        let engine = Rc::clone(engine);
-        engine.env().clone().spawn(Class::Background, async move {
-            for sstable in tables {
-                forget_everywhere(&engine, &sstable).await;
-                let descriptor = &sstable.table.descriptor;
-                // What stays behind is removed at the next start: the log says so.
-                if remove_descriptor(engine.env(), &sstable.directory, descriptor).await.is_err() {
-                    return;
-                }
-            }
-            if let Some(transaction) = transaction {
-                let _ = transaction.finish().await;
-            }
-        });
-    }
+fn options_of(
+    engine: &Engine,
+    task: &Task<'_>,
+    splitter: &Splitter,
+) -> Result<WriterOptions, StorageError> {
+    let inputs = &task.inputs;
+    let mut options = writer_options(engine, &task.of.table)?;
+    let partitions: u64 = inputs.iter().map(|input| estimated_partitions(input)).sum();
+    let bytes = inputs.iter().map(|input| input.table.data_length).sum();
+    let outputs = splitter.outputs(bytes);
+    options.partitions = partitions.div_ceil(outputs);
+    let bytes: u64 = inputs.iter().map(|input| input.table.uncompressed_length()).sum();
+    options.bytes = bytes.div_ceil(outputs);
+    // by what is in them: what they are written relative to may be less than that, more so each
+    // time
+    let all = || inputs.iter().map(|input| &input.table.statistics.stats);
+    options.stats = EncodingStats::of_minima(
+        all().map(|stats| stats.min_timestamp).min().unwrap_or(NO_TIMESTAMP),
+        all().map(|stats| stats.min_local_deletion_time).min().unwrap_or(NO_DELETION_TIME),
+        all().map(|stats| stats.min_ttl).min().unwrap_or(NO_TTL),
+    );
+    options.log_intervals = merged_intervals(engine, inputs);
+    let repaired = inputs.iter().map(|input| input.table.statistics.stats.repaired_at);
+    options.repaired_at = repaired.min().expect(SOME_INPUTS);
+    Ok(options)
 }
 
 /// Removes outputs that shards had for a moment, behind the last reader that took them then.
@@ -357,19 +367,6 @@ async fn take_back(
         }
     }
     outputs.abandon().await
-}
-
-/// Waits for the last reader of a table that is no longer live, and lets every shard close it.
-pub(crate) async fn forget_everywhere(engine: &Rc<Engine>, sstable: &Arc<SSTable>) {
-    while Arc::strong_count(sstable) > 1 {
-        engine.env().sleep(REMOVAL_POLL).await;
-    }
-    // before, a reader could open it again
-    for shard in 0..engine.shards().count() {
-        let number = sstable.number;
-        let forget = move |engine: &Rc<Engine>| engine.files.forget(number);
-        let _ = engine.shards().call(shard, forget).await;
-    }
 }
 
 pub(crate) fn estimated_partitions(sstable: &SSTable) -> u64 {
@@ -407,30 +404,4 @@ async fn in_log(
         }
     }
     Ok(false)
-}
-
-/// Gives all shards the new set. Where a shard's memtable holds a write older than a purged
-/// tombstone, which deletes it, all take the old set again. A key's memtable and its view of the
-/// files are one shard's, so no write slips between the two.
-async fn publish(
-    engine: &Engine,
-    id: TableId,
-    before: &Arc<LiveSet>,
-    after: &Arc<LiveSet>,
-    purged: i64,
-) -> Result<bool, StorageError> {
-    let mut refused = false;
-    for shard in 0..engine.shards().count() {
-        let after = Arc::clone(after);
-        let swap = move |engine: &Rc<Engine>| engine.swap_live(id, after, purged);
-        refused |= !engine.shards().call(shard, swap).await?;
-    }
-    if refused {
-        for shard in 0..engine.shards().count() {
-            let before = Arc::clone(before);
-            let swap = move |engine: &Rc<Engine>| engine.swap_live(id, before, i64::MIN);
-            engine.shards().call(shard, swap).await?;
-        }
-    }
-    Ok(!refused)
 }

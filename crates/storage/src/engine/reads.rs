@@ -1,17 +1,17 @@
-//! Reads of partitions, with what is kept of their rows.
+//! Reads of a shard: partitions, and the keys that it has.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use schema::{RowsPerPartition, Table, TableId};
+use schema::{Table, TableId};
 
 use super::Engine;
-use crate::caches::{CachedRows, Lookup};
+use super::memtables::NANOS;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
-use crate::read::{PartitionCursor, Slices, locate};
+use crate::read::{KeyScan, PartitionCursor, ScanStart, Slices, locate};
 use crate::sstables::SSTable;
-use crate::table_store::TableStore;
+use crate::table_store::Measure;
 use crate::trace::Trace;
 
 impl Engine {
@@ -60,18 +60,9 @@ impl Engine {
     ) -> Result<Option<PartitionCursor>, StorageError> {
         let store = self.store(table.id)?;
         store.stats.reads.set(store.stats.reads.get() + 1);
-        match self.rows_kept(table) {
-            Some(rows) => self.partition_through_cache(&store, key, slices, rows, trace).await,
-            None => PartitionCursor::open(self, &store, key, slices, trace).await,
-        }
-    }
-
-    /// How many rows of each partition of a table are kept, if any.
-    pub(crate) fn rows_kept(&self, table: &Table) -> Option<usize> {
-        match table.params.caching.rows_per_partition {
-            RowsPerPartition::Head(rows) if self.rows.is_on() => Some(rows.max(1) as usize),
-            RowsPerPartition::All if self.rows.is_on() => Some(usize::MAX),
-            _ => None,
+        match self.caches.rows_of(table) {
+            Some(rows) => self.caches.partition(&store, key, slices, rows, trace).await,
+            None => PartitionCursor::open(&self.files, &store, key, slices, trace).await,
         }
     }
 
@@ -89,66 +80,31 @@ impl Engine {
     ) -> Result<Option<PartitionCursor>, StorageError> {
         let store = self.store(table.id)?;
         store.stats.reads.set(store.stats.reads.get() + 1);
-        PartitionCursor::open(self, &store, key, slices, trace).await
+        PartitionCursor::open(&self.files, &store, key, slices, trace).await
     }
 
-    /// A partition of a table of which so many rows are kept
-    /// (`SinglePartitionReadCommand.getThroughCache`).
-    async fn partition_through_cache(
-        &self,
-        store: &Rc<TableStore>,
-        key: KeyRef<'_>,
-        slices: &Slices,
-        rows: usize,
-        trace: &Trace,
-    ) -> Result<Option<PartitionCursor>, StorageError> {
-        let note = |text: &str| trace.note(&self.env, || text.to_owned());
-        match self.rows.get(store, key.bytes) {
-            Lookup::Kept(kept) => {
-                if let Some(cursor) = PartitionCursor::open_kept(self, store, key, slices, &kept) {
-                    note("Row cache hit");
-                    return Ok(cursor);
-                }
-                note("Ignoring row cache as cached value could not satisfy query");
-            }
-            Lookup::Filling => note("Row cache miss (race)"),
-            Lookup::Absent if rows < usize::MAX && !slices.from_the_start() => {
-                note(
-                    "Fetching data but not populating cache as query does not query from the start of the partition",
-                );
-            }
-            Lookup::Absent => {
-                note("Row cache miss");
-                let kept = self.fill_rows(store, key, rows, trace).await?;
-                if let Some(cursor) = PartitionCursor::open_kept(self, store, key, slices, &kept) {
-                    return Ok(cursor);
-                }
-            }
+    /// The keys of this shard's partitions of a table, in the order of tokens.
+    ///
+    /// # Errors
+    /// If the table is unknown or an SSTable cannot be read.
+    pub async fn scan(
+        self: &Rc<Self>,
+        table: &Table,
+        start: ScanStart,
+    ) -> Result<KeyScan, StorageError> {
+        let store = self.store(table.id)?;
+        store.stats.range_reads.set(store.stats.range_reads.get() + 1);
+        KeyScan::start(&self.files, &store, start).await
+    }
+
+    /// Counts a read of a partition that began at `started` and took something from so many
+    /// SSTables.
+    pub fn read_ended(&self, table: TableId, started: env::Instant, sstables: usize) {
+        if let Ok(store) = self.store(table) {
+            let took = self.env.now().as_nanos().saturating_sub(started.as_nanos());
+            store.stats.read_ns.set(store.stats.read_ns.get() + took);
+            store.stats.record(Measure::LocalRead, took / NANOS);
+            store.stats.record(Measure::SSTablesPerRead, sstables as u64 + 1);
         }
-        PartitionCursor::open(self, store, key, slices, trace).await
-    }
-
-    /// Reads the first rows of a partition to keep them.
-    pub(crate) async fn fill_rows(
-        &self,
-        store: &Rc<TableStore>,
-        key: KeyRef<'_>,
-        rows: usize,
-        trace: &Trace,
-    ) -> Result<Rc<CachedRows>, StorageError> {
-        let fill = self.rows.fill(store, key.bytes);
-        let (table, all) = (store.table(), Slices::all(false));
-        let opened = PartitionCursor::open(self, store, key, &all, trace).await?;
-        let (update, upto) = match opened {
-            None => (None, None),
-            Some(opened) => {
-                let bytes = self.rows.partition_bytes_max();
-                let (update, upto) = opened.into_first(key.bytes, rows, bytes).await?;
-                (Some(update), upto)
-            }
-        };
-        let kept = Rc::new(CachedRows::new(&table, update.as_ref(), upto));
-        fill.end(&kept, &self.env);
-        Ok(kept)
     }
 }

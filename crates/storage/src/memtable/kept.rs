@@ -13,7 +13,7 @@ use std::rc::Rc;
 use types::Token;
 
 use super::Slot;
-use crate::live_set::LiveSet;
+use crate::sstables::LiveSet;
 
 /// A shard's flushed memtables of one table, oldest first.
 #[derive(Debug, Default)]
@@ -116,7 +116,10 @@ impl KeptMemtables {
         let piece = (!kept.pieces.is_empty()).then(|| kept.pieces.remove(0));
         let sstables = kept.sstables.clone();
         match kept.pieces.first() {
-            Some(next) => kept.from = next.from,
+            Some(next) => {
+                assert!(kept.from < next.from, "pieces of a memtable go in the order of the ring");
+                kept.from = next.from;
+            }
             None => drop(self.0.remove(0)),
         }
         Some((piece.map_or_else(Vec::new, |piece| piece.slots), sstables))

@@ -158,14 +158,17 @@ impl Memtable {
     /// Takes all out, into memtables of so many bytes at most in token order, but for partitions
     /// that are larger; with each the token that none in it is less than.
     fn cut(&mut self, most: usize) -> Vec<(Token, Self)> {
+        let held = self.len();
         let cut = self.partitions.cut(most).into_iter().map(|(from, bytes, partitions)| {
             let table = Arc::clone(&self.table);
             let minima = self.minima;
             let (began_at, last, operations) = (self.began_at, self.last, self.operations);
             (from, Self { table, partitions, bytes, operations, minima, began_at, last })
         });
-        let cut = cut.collect();
+        let cut: Vec<(Token, Self)> = cut.collect();
         self.bytes = 0;
+        let kept: usize = cut.iter().map(|(_, memtable)| memtable.len()).sum();
+        assert_eq!(kept, held, "a memtable that is cut loses no partitions");
         cut
     }
 

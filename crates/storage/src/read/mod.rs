@@ -1,7 +1,7 @@
 //! Reading: cursors over memtables and SSTables, merged.
 //!
 //! A chunk that is not in memory bypasses the page cache unless it was read lately
-//! (`crate::recent`). That is the cheaper way to the device where reads go all over a table that is
+//! (`crate::io`). That is the cheaper way to the device where reads go all over a table that is
 //! larger than memory. The cache then keeps what comes again. If half of the page cache could hold
 //! all SSTables that are read, every chunk goes through it.
 //!

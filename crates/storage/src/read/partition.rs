@@ -12,7 +12,6 @@ use schema::Table;
 use types::Few;
 
 use crate::caches::CachedRows;
-use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, MemtableCursor, PartitionKey};
 use crate::read::{SSTableCursor, Slices};
@@ -169,22 +168,21 @@ impl PartitionCursor {
     /// # Errors
     /// If an SSTable cannot be read.
     pub(crate) async fn open(
-        engine: &Engine,
+        files: &Rc<Files>,
         store: &Rc<TableStore>,
         key: KeyRef<'_>,
         slices: &Slices,
         trace: &Trace,
     ) -> Result<Option<Self>, StorageError> {
         let table = store.table();
-        let origin = Origin { files: &engine.files, env: &engine.env, store, key, table: &table };
+        let origin = Origin { files, env: files.env(), store, key, table: &table };
         let sources = origin.sources(slices, trace).await?;
-        let files = &engine.files;
         Ok((!sources.is_empty()).then(|| Self::of(files, table, sources, slices.reversed())))
     }
 
     /// Opens a partition of which the first rows are kept, if they are of use for these slices.
     pub(crate) fn open_kept(
-        engine: &Engine,
+        files: &Rc<Files>,
         store: &Rc<TableStore>,
         key: KeyRef<'_>,
         slices: &Slices,
@@ -195,9 +193,9 @@ impl PartitionCursor {
         let reversed = slices.reversed();
         let kept = rows.read(key, &table, kept).map(|cursor| {
             let source = Source::Memtable(Box::new(cursor));
-            let mut cursor = Self::of(&engine.files, table, Few::one(source), reversed);
+            let mut cursor = Self::of(files, table, Few::one(source), reversed);
             cursor.rest = rest.map(|slices| {
-                let (env, store) = (engine.env.clone(), Rc::clone(store));
+                let (env, store) = (files.env().clone(), Rc::clone(store));
                 Box::new(Rest { env, store, key: key.to_owned(), slices })
             });
             cursor

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use types::{KeyBytes, Token};
 
 use super::KeyWalk;
-use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::{KeyRef, PartitionKey, Slot};
+use crate::sstables::Files;
 use crate::table_store::TableStore;
 
 /// Where a scan starts.
@@ -26,7 +26,7 @@ pub enum ScanStart {
 
 /// A scan. Partitions that appear while it runs may or may not be seen.
 pub struct KeyScan {
-    engine: Rc<Engine>,
+    files: Rc<Files>,
     slots: Vec<Rc<Slot>>,
     walks: Vec<KeyWalk>,
     start: Bound<PartitionKey>,
@@ -34,7 +34,7 @@ pub struct KeyScan {
 
 impl KeyScan {
     pub(crate) async fn start(
-        engine: &Rc<Engine>,
+        files: &Rc<Files>,
         store: &Rc<TableStore>,
         start: ScanStart,
     ) -> Result<Self, StorageError> {
@@ -59,9 +59,9 @@ impl KeyScan {
             if store.is_kept(sstable.number, Token::MIN) {
                 continue;
             }
-            walks.push(KeyWalk::start(&engine.files, sstable, from, true).await?);
+            walks.push(KeyWalk::start(files, sstable, from, true).await?);
         }
-        Ok(Self { engine: Rc::clone(engine), slots, walks, start })
+        Ok(Self { files: Rc::clone(files), slots, walks, start })
     }
 
     /// The next key.
@@ -72,7 +72,7 @@ impl KeyScan {
         loop {
             let mut least = self.next_in_memory();
             for walk in &mut self.walks {
-                skip(&self.engine, walk, &self.start).await?;
+                skip(&self.files, walk, &self.start).await?;
                 if let Some(head) = walk.head()
                     && least.as_ref().is_none_or(|least| head.key < *least)
                 {
@@ -81,8 +81,9 @@ impl KeyScan {
             }
             let Some(key) = least else { return Ok(None) };
             self.start = Bound::Excluded(key.clone());
-            self.engine.env().maybe_yield().await;
-            if self.engine.owner(key.token) == self.engine.env().shard() {
+            let env = self.files.env();
+            env.maybe_yield().await;
+            if key.token.shard(env.shards() as u32) as usize == env.shard() {
                 return Ok(Some(key));
             }
         }
@@ -101,7 +102,7 @@ impl KeyScan {
 
 /// Moves a walk past the keys that were given out.
 async fn skip(
-    engine: &Engine,
+    files: &Files,
     walk: &mut KeyWalk,
     start: &Bound<PartitionKey>,
 ) -> Result<(), StorageError> {
@@ -115,6 +116,6 @@ async fn skip(
         if past {
             return Ok(());
         }
-        walk.step(&engine.files).await?;
+        walk.step(files).await?;
     }
 }

@@ -4,6 +4,7 @@
 //! captured for a consumer, and refused where they are too large.
 
 use crate::common;
+mod faults;
 mod missing;
 mod pages;
 
@@ -24,7 +25,9 @@ use storage::commitlog::{
     segment_files, survey,
 };
 use storage::shards::{Job, Shards};
-use storage::{Engine, LogSettings, Node, Options, PartitionKey, Replay, Slices, StorageError};
+use storage::{
+    Engine, LogSettings, NodeStore, Options, PartitionKey, Replay, Slices, StorageError,
+};
 use types::CqlType;
 
 /// Bytes of our own segments.
@@ -81,7 +84,7 @@ type Found = (Values, Replay);
 /// A node of one shard, replayed; its log has not begun.
 struct Opened {
     engine: Rc<Engine>,
-    node: Rc<Node>,
+    node: Rc<NodeStore>,
     replay: Replay,
 }
 

@@ -19,7 +19,7 @@ const VALUE_BYTES: usize = 300;
 async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError> {
     let (engine, node) = start(&env, mesh, options(), &BTreeMap::new()).await?;
     let (Some(node), table) = (node, table(0)) else { return Ok(()) };
-    node.set_autocompaction(table.id, false);
+    node.compactions().set_auto(table.id, false);
     for _ in 0..2 {
         for key in 0..KEYS {
             write(&engine, &table, key, VALUE_BYTES).await?;
@@ -28,7 +28,7 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError>
     }
     let before = reads(&env, Class::Compaction);
     let (compacting, id) = (Rc::clone(&node), table.id);
-    let compact = async move { compacting.compact_all(id).await };
+    let compact = async move { compacting.compactions().merge_all(id).await };
     env.spawn_task(Class::Compaction, compact).await?;
     let after = reads(&env, Class::Compaction);
     let (ops, bytes) = (after.0 - before.0, after.1 - before.1);
@@ -60,7 +60,7 @@ const MANY: i32 = 5000;
 async fn large(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError> {
     let (engine, node) = start(&env, mesh, options(), &BTreeMap::new()).await?;
     let (Some(node), table) = (node, table(0)) else { return Ok(()) };
-    node.set_autocompaction(table.id, false);
+    node.compactions().set_auto(table.id, false);
     let helped = || env.stats().helper_jobs;
     for half in 0..2 {
         for key in half * MANY / 2..MANY / 2 * half + MANY {
@@ -72,7 +72,7 @@ async fn large(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageError
     }
     let before = helped();
     let (compacting, id) = (Rc::clone(&node), table.id);
-    let compact = async move { compacting.compact_all(id).await };
+    let compact = async move { compacting.compactions().merge_all(id).await };
     env.spawn_task(Class::Compaction, compact).await?;
     assert!(helped() >= before + 2, "a helper begins and ends a large table");
     for key in 0..MANY / 2 * 3 {

@@ -11,7 +11,9 @@ use env::sim::{World, WorldOptions};
 use env::{Env, Mesh};
 use rows::{CellRef, Clustering, Deletion, Mutation, RowBuilder, UpdateBuilder, counter};
 use storage::shards::Job;
-use storage::{CacheKind, Counted, CounterMark, CounterName, Engine, Node, Part, StorageError};
+use storage::{
+    CacheKind, Counted, CounterMark, CounterName, Engine, NodeStore, Part, StorageError,
+};
 
 use crate::engine::{options, start, table};
 
@@ -59,21 +61,23 @@ async fn count(engine: &Engine, mark: CounterMark) -> Result<(), StorageError> {
     Ok(ticket.durable().await?)
 }
 
-async fn come(engine: &Engine, node: &Node, between: Between) -> Result<(), StorageError> {
+async fn come(engine: &Engine, node: &NodeStore, between: Between) -> Result<(), StorageError> {
     let delete =
         async || Ok::<_, StorageError>(engine.apply(&deletion(), true).await?.durable().await?);
     match between {
         Between::Nothing => {}
         Between::Deletion => delete().await?,
         Between::DeletionWhileTheCacheIsOff => {
-            engine.set_cache_limit(CacheKind::Counters, 0);
+            engine.caches().set_limit(CacheKind::Counters, 0);
             delete().await?;
-            engine.set_cache_limit(CacheKind::Counters, 64 << 10);
+            engine.caches().set_limit(CacheKind::Counters, 64 << 10);
         }
         Between::Truncation => {
-            node.truncate(table(2).id, None, async |_| Ok::<_, StorageError>(())).await?;
+            node.truncations()
+                .truncate(table(2).id, None, async |_| Ok::<_, StorageError>(()))
+                .await?;
         }
-        Between::Emptying => engine.clear_cache(CacheKind::Counters),
+        Between::Emptying => engine.caches().clear(CacheKind::Counters),
     }
     Ok(())
 }
@@ -90,12 +94,13 @@ async fn shard(
 ) -> Result<(), StorageError> {
     if let (engine, Some(node)) = start(&env, mesh, options(), &BTreeMap::new()).await? {
         let store = engine.store(table(2).id)?;
-        let mark = engine.counter_mark(&store);
+        let mark = engine.caches().counter_mark(&store);
         come(&engine, &node, between).await?;
         count(&engine, mark).await?;
-        let look = || engine.kept_counter(engine.counter_mark(&store), &KEY, name());
+        let look =
+            || engine.caches().kept_counter(engine.caches().counter_mark(&store), &KEY, name());
         found.borrow_mut().push(look());
-        count(&engine, engine.counter_mark(&store)).await?;
+        count(&engine, engine.caches().counter_mark(&store)).await?;
         found.borrow_mut().push(look());
         come(&engine, &node, between).await?;
         found.borrow_mut().push(look());

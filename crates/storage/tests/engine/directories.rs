@@ -58,7 +58,7 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>, notes: Rc<Notes>) -> Result
     let truncated = notes.truncated.borrow().clone();
     let (engine, node) = start(&env, mesh, options(), &truncated).await?;
     let (Some(node), table, other) = (node, table(0), table(1)) else { return Ok(()) };
-    node.set_autocompaction(table.id, false);
+    node.compactions().set_auto(table.id, false);
     let later = || keys_of(0).skip(KEYS);
     notes.lives.set(notes.lives.get() + 1);
     match notes.lives.get() {
@@ -74,7 +74,7 @@ async fn life(env: Env, mesh: Mesh<Job<Rc<Engine>>>, notes: Rc<Notes>) -> Result
                 notes.truncated.borrow_mut().insert(table.id, position);
                 Ok(())
             };
-            node.truncate::<StorageError>(table.id, None, record).await?;
+            node.truncations().truncate::<StorageError>(table.id, None, record).await?;
         }
         // the same numbers in the first alone
         2 => {

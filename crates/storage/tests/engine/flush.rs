@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use env::sim::{Fault, FileFault, World, WorldOptions};
 use env::{Class, Env, IO_WINDOW, IO_WINDOWS, IoKind, Mesh};
+use schema::Schema;
 use storage::commitlog::SyncMode;
 use storage::shards::Job;
-use storage::{Engine, Node, Options, StorageError};
+use storage::{Engine, NodeStore, Options, StorageError};
 
-use crate::engine::{SHARDS, is_there, options, start, table, write};
+use crate::engine::{SHARDS, is_there, options, schema, start, table, write};
 
 /// What a flush writes in a second where no memory is needed, and what two steps more are in a
 /// window.
@@ -53,7 +54,7 @@ fn roomy() -> Options {
     }
 }
 
-async fn observe(engine: &Rc<Engine>, node: &Rc<Node>, seen: &RefCell<Seen>) {
+async fn observe(engine: &Rc<Engine>, node: &Rc<NodeStore>, seen: &RefCell<Seen>) {
     let env = engine.env();
     let last = env.io_window() + 1;
     let pattern = env.io_pattern(last.saturating_sub(IO_WINDOWS as u64)..last);
@@ -244,4 +245,34 @@ async fn life(
     }
     env.terminated().await;
     Ok(())
+}
+
+/// To write a table without the compression that its schema asks for would be a change that nobody
+/// hears of.
+#[test]
+fn a_compressor_that_is_not_known_is_an_error() {
+    let world = World::new(1, WorldOptions::default());
+    let node = world.node(IpAddr::from([10, 0, 0, 1]));
+    world.start(node, 1, async move |env, mesh| {
+        let (engine, node) = start(&env, mesh, roomy(), &BTreeMap::new()).await?;
+        let mut odd = (*table(0)).clone();
+        odd.params.compression.class = Some("org.example.OddCompressor".into());
+        let mut keyspace = (**schema().keyspace("ks").expect("there")).clone();
+        keyspace.tables.insert("t0".into(), Arc::new(odd));
+        let node = node.expect("the first shard");
+        let after = Schema::new([Arc::new(keyspace)], Schema::empty_version(), 2);
+        node.set_schema(&Arc::new(after)).await?;
+        write(&engine, &table(0), 1, VALUE_BYTES).await?;
+        let error = node.flush(table(0).id).await.expect_err("nobody can compress so");
+        assert!(error.to_string().contains("OddCompressor"), "{error}");
+        assert_eq!(node.flushes().unflushed(), 1, "it is tried again");
+        assert_eq!(node.stats.disk_failures.get(), 0);
+        assert!(is_there(&engine, &table(0), 1).await?);
+        env.mark("refused");
+        env.terminated().await;
+        Ok::<_, StorageError>(())
+    });
+    let refused = || world.marks().contains_key("refused") || !world.is_up(node);
+    world.run_until(refused, Duration::from_secs(60)).unwrap();
+    assert!(world.marks().contains_key("refused"), "{:?}", world.exits(node));
 }

@@ -40,7 +40,7 @@ enum Then {
 /// found.
 async fn looks(engine: &Rc<Engine>, keys: i32) -> Result<(u64, i32), StorageError> {
     let mut asked = 0;
-    let count = |engine: &Rc<Engine>| engine.cache_stats(CacheKind::Chunks).requests();
+    let count = |engine: &Rc<Engine>| engine.caches().stats(CacheKind::Chunks).requests();
     for shard in 0..SHARDS {
         asked += engine.shards().call(shard, count).await?;
     }
@@ -93,13 +93,15 @@ async fn story(
     }
     match then {
         Then::Nothing => {}
-        Then::Compaction => node.compact_all(id).await?,
+        Then::Compaction => node.compactions().merge_all(id).await?,
         Then::MoreWrites => {
             for key in keys..2 * keys {
                 write(&engine, &table, key, VALUE_BYTES).await?;
             }
         }
-        Then::Truncation => node.truncate(id, None, async |_| Ok::<_, StorageError>(())).await?,
+        Then::Truncation => {
+            node.truncations().truncate(id, None, async |_| Ok::<_, StorageError>(())).await?
+        }
     }
     let looks = looks(&engine, keys).await?;
     let written = match then {

@@ -20,7 +20,7 @@ use rows::{CellRef, Clustering, Liveness, Mutation, RowBuilder, UpdateBuilder};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
 use storage::commitlog::Position;
 use storage::shards::{Job, Shards};
-use storage::{Engine, Node, Options, PartitionKey, Slices, StorageError};
+use storage::{Engine, NodeStore, Options, PartitionKey, Slices, StorageError};
 use types::CqlType;
 
 use common::options;
@@ -114,7 +114,7 @@ async fn start(
     mesh: Mesh<Job<Rc<Engine>>>,
     options: Options,
     truncated: &BTreeMap<TableId, Position>,
-) -> Result<(Rc<Engine>, Option<Rc<Node>>), StorageError> {
+) -> Result<(Rc<Engine>, Option<Rc<NodeStore>>), StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(env, move |to, job| sender.send(to, job));
     let (data, commitlog) =

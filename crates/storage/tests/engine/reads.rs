@@ -60,12 +60,12 @@ async fn full_life(env: Env, mesh: Mesh<Job<Rc<Engine>>>) -> Result<(), StorageE
     }
     node.flush(table.id).await?;
     let read = async |keys: std::ops::Range<i32>| {
-        let hits = engine.cache_stats(CacheKind::Keys).hits;
+        let hits = engine.caches().stats(CacheKind::Keys).hits;
         let (before, _) = reads(&env, Class::Statement);
         for key in keys {
             assert!(is_there(&engine, &table, key).await?, "key {key} is gone");
         }
-        let hits = engine.cache_stats(CacheKind::Keys).hits - hits;
+        let hits = engine.caches().stats(CacheKind::Keys).hits - hits;
         Ok::<_, StorageError>((reads(&env, Class::Statement).0 - before, hits))
     };
     // others are in front of them when it is chosen who goes

@@ -13,7 +13,7 @@ use env::{Class, Env, Mesh, Task};
 use schema::{Table, TableId};
 use storage::commitlog::Position;
 use storage::shards::Job;
-use storage::{Engine, Node, StorageError};
+use storage::{Engine, NodeStore, StorageError};
 
 use crate::engine::{SHARDS, is_there, options, start, table, write};
 
@@ -58,7 +58,7 @@ async fn shard(
 /// time.
 async fn fill(
     engine: &Rc<Engine>,
-    node: &Rc<Node>,
+    node: &Rc<NodeStore>,
     [table, other]: &[Arc<Table>; 2],
     notes: &Rc<Notes>,
 ) -> Result<(), StorageError> {
@@ -80,7 +80,7 @@ async fn fill(
             notes.truncated.borrow_mut().insert(table.id, position);
             Ok(())
         };
-        node.truncate::<StorageError>(table.id, None, record).await?;
+        node.truncations().truncate::<StorageError>(table.id, None, record).await?;
         notes.gone.borrow_mut().append(&mut notes.there.borrow_mut());
         for n in 0..WRITES {
             let key = round * WRITES + n;
@@ -171,7 +171,7 @@ async fn life_by_clock(
                 notes.truncated.borrow_mut().insert(table.id, position);
                 Ok(())
             };
-            node.truncate::<StorageError>(table.id, None, record).await?;
+            node.truncations().truncate::<StorageError>(table.id, None, record).await?;
             return node.drain().await;
         }
         2 => {

@@ -20,7 +20,7 @@ use schema::{
 };
 use storage::shards::{Job, Shards};
 use storage::{
-    Depth, Engine, Node, Options, PartitionKey, SSTable, Scrub, Slices, StorageError, Verify,
+    Depth, Engine, NodeStore, Options, PartitionKey, SSTable, Scrub, Slices, StorageError, Verify,
 };
 use types::CqlType;
 
@@ -115,7 +115,7 @@ struct Notes {
 
 struct Client {
     engine: Rc<Engine>,
-    node: Rc<Node>,
+    node: Rc<NodeStore>,
     plan: Plan,
     draw: RefCell<Draw>,
     notes: Rc<Notes>,
@@ -235,8 +235,8 @@ impl Client {
 
     async fn idle(&self) {
         self.until("idle", async |client: &Self| {
-            let pending = client.node.pending_compactions(ID).await.unwrap_or(1);
-            client.node.running().is_empty() && pending == 0
+            let pending = client.node.compactions().pending(ID).await.unwrap_or(1);
+            client.node.compactions().running().is_empty() && pending == 0
         })
         .await;
     }
@@ -260,17 +260,17 @@ impl Client {
             self.write().await?;
         }
         let before = self.live().len();
-        let at_once = self.node.running().len();
+        let at_once = self.node.compactions().running().len();
         self.node.flush(ID).await?;
         let outputs = self.live().len().saturating_sub(before);
         {
             let mut seen = self.notes.seen.borrow_mut();
             seen.flush_outputs = seen.flush_outputs.max(outputs);
-            seen.at_once = seen.at_once.max(at_once).max(self.node.running().len());
+            seen.at_once = seen.at_once.max(at_once).max(self.node.compactions().running().len());
         }
         for _ in 0..READS {
             self.compare(self.below(KEYS) as i32, "in a round").await?;
-            let running = self.node.running().len();
+            let running = self.node.compactions().running().len();
             let mut seen = self.notes.seen.borrow_mut();
             seen.at_once = seen.at_once.max(running);
         }
@@ -282,17 +282,17 @@ impl Client {
     async fn interrupt(&self) -> Result<(), StorageError> {
         self.idle().await;
         let before = self.levels();
-        self.node.set_compaction_throughput(200 << 10);
+        self.node.compactions().set_throughput(200 << 10);
         let node = Rc::clone(&self.node);
         let major = self
             .engine
             .env()
-            .spawn_task(Class::Compaction, async move { node.compact_all(ID).await });
+            .spawn_task(Class::Compaction, async move { node.compactions().merge_all(ID).await });
         self.until("under way", async |client: &Self| {
-            client.node.running().iter().any(|running| running.written.get() > 0)
+            client.node.compactions().running().iter().any(|running| running.written.get() > 0)
         })
         .await;
-        if self.node.stop_compactions(|running| running.table == ID) == 0 {
+        if self.node.compactions().stop(|running| running.table == ID) == 0 {
             self.wrong("nothing to stop".into());
         }
         match major.await {
@@ -302,19 +302,19 @@ impl Client {
         if self.levels() != before {
             self.wrong("a stopped compaction changed the table".into());
         }
-        self.node.set_compaction_throughput(0);
+        self.node.compactions().set_throughput(0);
         Ok(())
     }
 
     /// Without compactions by themselves, files gather; one that is asked for makes one of them.
     async fn by_hand(&self) -> Result<(), StorageError> {
-        self.node.set_autocompaction(ID, false);
+        self.node.compactions().set_auto(ID, false);
         self.idle_or_off().await;
         let count = self.node.stats.compactions.get();
         for _ in 0..5 {
             self.round().await?;
         }
-        if self.node.stats.compactions.get() != count || self.node.autocompaction(ID) {
+        if self.node.stats.compactions.get() != count || self.node.compactions().is_auto(ID) {
             self.wrong("compactions went on by themselves".into());
         }
         // the oldest and the newest: what comes of them has something older and something newer
@@ -322,24 +322,25 @@ impl Client {
         let live = self.live();
         let two: Vec<u64> =
             live.first().into_iter().chain(live.last()).map(|table| table.number).collect();
-        let merged = self.node.compact_these(ID, |table| two.contains(&table.number)).await?;
+        let merged =
+            self.node.compactions().merge_these(ID, |table| two.contains(&table.number)).await?;
         if merged != 2 || self.live().iter().any(|table| two.contains(&table.number)) {
             self.wrong("the two files that were named are not merged".into());
         }
         self.compare_all("after a compaction of two files").await?;
         self.upkeep().await?;
-        self.node.major_compaction(ID, false).await?;
+        self.node.compactions().major(ID, false).await?;
         self.compare_all("after a major compaction").await?;
-        self.node.set_autocompaction(ID, true);
+        self.node.compactions().set_auto(ID, true);
         Ok(())
     }
 
     /// What the operator does to files one by one changes nothing that is read.
     async fn upkeep(&self) -> Result<(), StorageError> {
-        self.node.collect_garbage(ID, TombstoneOption::Row).await?;
+        self.node.compactions().collect_garbage(ID, TombstoneOption::Row).await?;
         self.compare_all("without rows that are deleted elsewhere").await?;
         let before = self.bytes();
-        self.node.collect_garbage(ID, TombstoneOption::Cell).await?;
+        self.node.compactions().collect_garbage(ID, TombstoneOption::Cell).await?;
         self.compare_all("without cells that are written over elsewhere").await?;
         let after = self.bytes();
         if after >= before && !self.plan.expires {
@@ -348,7 +349,7 @@ impl Client {
         let found = RefCell::new(Vec::new());
         let how = Scrub { skip_corrupted: false, validate: true };
         let count = self.live().len();
-        self.node.scrub(ID, how, &found).await?;
+        self.node.compactions().scrub(ID, how, &found).await?;
         let found = found.into_inner();
         if found.len() != count || found.iter().any(|of| of.bad + of.out_of_order > 0) {
             self.wrong(format!("a scrub of what is whole: {found:?}"));
@@ -360,7 +361,7 @@ impl Client {
             mutate_repaired: false,
             owned: Vec::new(),
         };
-        let damaged = self.node.verify(ID, how).await?;
+        let damaged = self.node.verifier().verify(ID, how).await?;
         if !damaged.is_empty() {
             self.wrong(format!("{damaged:?}"));
         }
@@ -376,7 +377,8 @@ impl Client {
         self.until("off", async |client: &Self| {
             let count = client.node.stats.compactions.get();
             client.engine.env().sleep(Duration::from_secs(1)).await;
-            client.node.running().is_empty() && client.node.stats.compactions.get() == count
+            client.node.compactions().running().is_empty()
+                && client.node.stats.compactions.get() == count
         })
         .await;
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,7 +18,9 @@ use crate::commitlog::segment::Segment;
 /// How long after a segment could not be created it is tried again, where the log goes on.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// What fails where there is no segment after the one that is written.
-const CREATION: &str = "cannot create the commit log segment after";
+const CREATION: &str = "cannot create commit log segment";
+/// What fails where nobody would know which segments are there.
+pub(super) const LISTING: &str = "cannot write the segment list in";
 
 /// A segment is being made, while this lives.
 struct Making<'a>(&'a CommitLog);
@@ -49,7 +52,7 @@ impl CommitLog {
             let id = self.next_id.get();
             self.next_id.set(id + self.env.shards() as i64);
             if let Err(error) = self.make(id).await {
-                self.fail_aside(CREATION, &error);
+                self.fail_aside(CREATION, &self.path_of(id), &error);
                 if !self.is_over() {
                     self.env.sleep(PAUSE_AFTER_FAILURE).await;
                 }
@@ -58,12 +61,17 @@ impl CommitLog {
     }
 
     /// Something beside the segment that is written failed; that is as good as it was.
-    pub(super) fn fail_aside(&self, what: &str, error: &io::Error) {
+    pub(super) fn fail_aside(&self, what: &str, path: &Path, error: &io::Error) {
         if !self.options.goes_on_after_failure {
-            return self.fail(what, error);
+            return self.fail(what, path, error);
         }
-        let path = self.state.borrow().active.path.display().to_string();
-        self.tell(LogEvent::Failed(&format!("{what} {path}: {error}")));
+        self.tell(LogEvent::Failed(&format!("{what} {}: {error}", path.display())));
+    }
+
+    /// The file of one of this log's segments.
+    pub(super) fn path_of(&self, id: i64) -> PathBuf {
+        let version = self.versions.get(&id).copied().unwrap_or(format::VERSION);
+        self.options.directory.join(format::file_name_of(version, id))
     }
 
     /// Makes a segment and takes it for the next one. A log that closes waits for its end.
@@ -93,6 +101,7 @@ impl CommitLog {
         state.ledger.open(segment.id, segment.size());
         assert!(state.section.is_empty(), "a section is sealed before its segment is left");
         let left = std::mem::replace(&mut state.active, segment);
+        assert!(left.next_offset <= left.bytes, "a segment ends where its records end, or later");
         left.data.end.set(Some(left.next_offset));
         if !left.data.is_given_up.get() {
             state.left.push_back((left.data, state.appended));
@@ -115,7 +124,7 @@ impl CommitLog {
         }
         self.next_id.set(id + shards);
         self.make(id).await.map_err(|error| {
-            self.fail_aside(CREATION, &error);
+            self.fail_aside(CREATION, &self.path_of(id), &error);
             LogError::Failed(error.to_string().into())
         })
     }
@@ -207,6 +216,11 @@ impl CommitLog {
     /// behind costs space, and a replay that finds nothing new.
     pub(super) async fn remove(&self, gone: Vec<i64>) {
         let mut gone = gone;
+        let is_written = |id: &i64| *id == self.state.borrow().active.id;
+        assert!(
+            self.closing.get() || !gone.iter().any(is_written),
+            "the segment that is written is not removed"
+        );
         let is_late = self.env.planted("segment_listed_too_long");
         if !is_late && !self.takes_off_the_list(&gone).await {
             return;
@@ -221,9 +235,7 @@ impl CommitLog {
             gone = archived;
         }
         for id in &gone {
-            let version = self.versions.get(id).copied().unwrap_or(format::VERSION);
-            let path = self.options.directory.join(format::file_name_of(version, *id));
-            if self.env.remove_file(&path).await.is_err() {
+            if self.env.remove_file(self.path_of(*id)).await.is_err() {
                 return;
             }
         }
@@ -235,8 +247,13 @@ impl CommitLog {
         if is_late {
             self.takes_off_the_list(&gone).await;
         }
-        if self.env.sync_dir(&self.options.directory).await.is_ok() {
-            self.state.borrow_mut().going.retain(|id| !gone.contains(id));
+        match self.env.sync_dir(&self.options.directory).await {
+            Ok(()) => self.state.borrow_mut().going.retain(|id| !gone.contains(id)),
+            // Names of segments that are needed may be among those that it was to make durable, and
+            // no later sync answers for them.
+            Err(error) => {
+                self.fail_aside("cannot sync directory", &self.options.directory, &error);
+            }
         }
     }
 
@@ -244,7 +261,7 @@ impl CommitLog {
     async fn takes_off_the_list(&self, ids: &[i64]) -> bool {
         let removed = self.list.remove(&self.env, ids).await;
         if let Err(error) = &removed {
-            self.fail_aside("cannot write the segment list in the directory of", error);
+            self.fail_aside(LISTING, &self.options.directory, error);
         }
         removed.is_ok()
     }
@@ -273,6 +290,9 @@ impl CommitLog {
     /// The parts of the log between two positions, a pair for each segment: an SSTable's intervals.
     pub fn intervals(&self, from: Position, to: Position) -> Vec<(Position, Position)> {
         assert!(from <= to, "a part of the log ends at or after its start: {from:?} to {to:?}");
+        // the end may be in a segment of an earlier run, of another size
+        let size = self.options.segment_bytes;
+        assert!(from.offset <= size, "a position lies within its segment: {from:?}");
         let state = self.state.borrow();
         let ids = state.ledger.ids_from(from.segment).filter(|id| *id <= to.segment);
         let interval = |segment| {

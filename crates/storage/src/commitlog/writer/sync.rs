@@ -9,6 +9,7 @@
 //! a write waits.
 
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use env::sync::oneshot;
 use env::{Class, Instant};
 
+use super::chain::LISTING;
 use super::{CommitLog, LIST_AFTER, State, bump};
 use crate::commitlog::log::{LogError, LogEvent, SyncMode};
 use crate::commitlog::segment::SegmentData;
@@ -62,19 +64,20 @@ impl CommitLog {
             let ends: Vec<_> = files.iter().map(|data| data.records_end.get()).collect();
             let file_ends: Vec<_> = files.iter().map(|data| data.file_end.get()).collect();
             self.rotating.set(false);
-            let mut result = Ok(());
+            let mut failed = None;
             let (begun, waits) = (self.env.now(), self.stats.waits_for_sync.get());
             for data in files {
-                if result.is_ok() {
-                    result = data.file.sync_data().await;
+                if failed.is_none() {
+                    let synced = data.file.sync_data().await;
+                    failed = synced.err().map(|error| (data.id, error));
                 }
             }
-            if result.is_err() && self.env.planted("sync_retried") {
+            if failed.is_some() && self.env.planted("sync_retried") {
                 self.state.borrow_mut().unsynced.extend(retried);
                 continue;
             }
-            if let Err(error) = result {
-                self.fail("cannot sync", &error);
+            if let Some((id, error)) = failed {
+                self.fail("cannot sync", &self.path_of(id), &error);
                 if self.is_over() {
                     return;
                 }
@@ -82,7 +85,10 @@ impl CommitLog {
             }
             bump(&self.stats.syncs, 1);
             self.tell_if_late(begun, waits);
-            retried.iter().zip(&file_ends).for_each(|(data, end)| data.synced.set(*end));
+            for (data, end) in retried.iter().zip(&file_ends) {
+                let before = data.synced.replace(*end);
+                assert!(before <= *end, "what is synced of a segment only grows: {before}, {end}");
+            }
             if let Some((at, appended)) = self.to_cover.get()
                 && appended <= upto
             {
@@ -98,7 +104,8 @@ impl CommitLog {
                 let wholly = left.iter().filter_map(|data| Some((data, data.end.get()?)));
                 for (data, end) in partly.chain(wholly) {
                     if let Err(error) = data.tell_consumer(cdc, end).await {
-                        self.fail("cannot write the CDC index of", &error);
+                        let path = self.path_of(data.id);
+                        self.fail("cannot write the CDC index of", &path, &error);
                         break;
                     }
                 }
@@ -225,7 +232,7 @@ impl CommitLog {
                 continue;
             }
             if let Err(error) = self.list.synced(&self.env, &ends).await {
-                self.fail_aside("cannot write the segment list in the directory of", &error);
+                self.fail_aside(LISTING, &self.options.directory, &error);
             }
         }
     }
@@ -242,6 +249,7 @@ impl CommitLog {
         assert!(state.written <= state.appended, "no more bytes are written than were appended");
         state.synced = upto.max(state.synced);
         while let Some((data, _)) = state.left.pop_front_if(|(_, at)| *at <= upto) {
+            assert!(!data.is_given_up.get(), "a segment that was given up is never whole");
             state.whole.push(data.id);
             if let Some(archiver) = &self.archiver {
                 archiver.want(data.id);
@@ -292,10 +300,9 @@ impl CommitLog {
 
     /// A write, a sync or a new segment failed: nobody knows what the disk holds of all that is not
     /// synced. Nothing of it is acknowledged any more, whatever a later sync says.
-    pub(super) fn fail(&self, what: &str, error: &io::Error) {
+    pub(super) fn fail(&self, what: &str, path: &Path, error: &io::Error) {
         let mut state = self.state.borrow_mut();
-        let path = state.active.path.display();
-        let failed: Arc<str> = format!("{what} {path}: {error}").into();
+        let failed: Arc<str> = format!("{what} {}: {error}", path.display()).into();
         match self.options.goes_on_after_failure {
             false => state.failed = Some(Arc::clone(&failed)),
             true => {
