@@ -103,12 +103,12 @@ fn figures_as_cassandra_prints_them() {
         "Mode: NORMAL\n\
          Rebuild c0ffee00-ca5c-11f0-8000-00000000000a\n\
          \x20   /10.0.0.2\n\
-         \x20       Receiving 7 files, 1000 bytes total. Already received 0 files (0.00%), 500 bytes \
-         total (50.00%)\n\
+         \x20       Receiving 7 files, 1000 bytes total. Already received 0 files (0.00%), \
+         500 bytes total (50.00%)\n\
          \x20           /data/ks/t-1/nb-3-big-Data.db 500/1000 bytes (50%) received from \
          idx:0/10.0.0.2\n\
-         \x20       Sending 2 files, 3145728 bytes total. Already sent 1 files (50.00%), 2097152 bytes \
-         total (66.67%)\n\
+         \x20       Sending 2 files, 3145728 bytes total. Already sent 1 files (50.00%), \
+         2097152 bytes total (66.67%)\n\
          \x20           /data/ks/t-1/nb-1-big-Data.db 2097152/2097152 bytes (100%) sent to \
          idx:0/10.0.0.2\n\
          Read Repair Statistics:\n\

@@ -145,6 +145,11 @@ impl Arriver {
         let new =
             new.expect("SSTables that came are adopted once, and not after they were abandoned");
         let mut complete = arrivals.complete.take();
+        assert_eq!(
+            complete.len(),
+            new.places().len(),
+            "all SSTables that were begun have come by the time that they are adopted"
+        );
         let place_of =
             |sstable: &SSTable| new.places().iter().position(|it| *it == sstable.place());
         complete.sort_by_key(place_of);

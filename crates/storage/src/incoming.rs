@@ -96,8 +96,8 @@ impl WholeFile {
             let stored = parse_digest(&text).map_err(|error| refused(error.to_string()))?;
             if computed != stored {
                 let what = format!(
-                    "what was received fails its checksum: {computed:08x} computed, {stored:08x} in \
-                     its digest"
+                    "what was received fails its checksum: {computed:08x} computed, {stored:08x} \
+                     in its digest"
                 );
                 return Err(refused(what));
             }

@@ -62,6 +62,10 @@ impl Engine {
             if sections.is_empty() {
                 continue;
             }
+            assert!(
+                sections.is_sorted_by(|before, after| before.1 < after.0),
+                "sections of an SSTable are in order and apart"
+            );
             let bytes: u64 = sections.iter().map(|(from, to)| to - from).sum();
             let share = bytes as f64 / sstable.table.uncompressed_length().max(1) as f64;
             let partitions = estimated_partitions(sstable) as f64 * share;

@@ -72,8 +72,8 @@ impl Channels {
         assert!(before.is_ok(), "connections have one listener");
     }
 
-    /// Reads what comes over a connection. If it is the first one of a session that this node began,
-    /// its name is given.
+    /// Reads what comes over a connection. If it is the first one of a session that this node
+    /// began, its name is given.
     pub fn open(self: &Rc<Self>, mut socket: StreamSocket, own: Option<SessionId>) -> ControlAt {
         let number = self.next.get();
         self.next.set(number + 1);

@@ -90,8 +90,8 @@ impl Streaming {
         self.channels.open(socket, None);
     }
 
-    /// Carries a plan out: one session with each node, all at the same time; on the first shard. The
-    /// plan's name comes back.
+    /// Carries a plan out: one session with each node, all at the same time; on the first shard.
+    /// The plan's name comes back.
     ///
     /// # Errors
     /// Of each session that failed: why. What the others brought stays.

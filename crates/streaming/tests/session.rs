@@ -135,7 +135,8 @@ proptest! {
             adopted.sort();
             let wanted: Vec<_> = got.iter().map(|(table, _)| *table).collect();
             prop_assert_eq!(adopted, wanted);
-            prop_assert_eq!(side.released, gave.iter().map(|(_, files)| files.len()).sum::<usize>());
+            let sent: usize = gave.iter().map(|(_, files)| files.len()).sum();
+            prop_assert_eq!(side.released, sent);
         }
     }
 }

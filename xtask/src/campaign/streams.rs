@@ -47,7 +47,8 @@ pub fn campaign(words: &[&str]) -> Outcome {
     let begun = Instant::now();
     let found = run(release, &ALL)?;
     let text = format!(
-        "Commit {}; Cassandra {release}; {} s. Again: `cargo xtask campaign streams {}`. {} tables alike, {} wrong.\n\n{}\n",
+        "Commit {}; Cassandra {release}; {} s. Again: `cargo xtask campaign streams {}`. \
+         {} tables alike, {} wrong.\n\n{}\n",
         super::commit()?,
         begun.elapsed().as_secs(),
         words.join(" "),

@@ -50,13 +50,6 @@ const MORE: &[More] = &[
     ("crates/storage", "CommitLog", "is being cut: segments, syncs and archives have one owner"),
     ("crates/storage", "Engine", "is being cut: a shard's tables, log, caches and readers"),
     ("crates/storage", "MemtableCursor", "a cursor keeps its place, its slices and what is ready"),
-    ("crates/storage", "Node", "is being cut: flushes, compactions and the live set"),
-    (
-        "crates/storage",
-        "NodeTable",
-        "is being cut: a table as flush, compaction and metrics see it",
-    ),
-    ("crates/storage", "Outputs", "where one compaction writes, and what it has written"),
     ("crates/storage", "SSTableCursor", "a cursor keeps its place, its slices and what is ready"),
     ("crates/storage", "SegmentData", "each offset says how far one step of a segment has come"),
     ("crates/storage", "State", "is being cut: the writer's queue and its segments"),

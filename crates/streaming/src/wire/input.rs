@@ -59,7 +59,8 @@ pub trait Input {
     /// So many of those that are buffered are done with.
     fn consume(&mut self, count: usize);
 
-    /// Takes the next bytes, at least one and at most so many, behind those that `out` has: how many.
+    /// Takes the next bytes, at least one and at most so many, behind those that `out` has: how
+    /// many.
     ///
     /// # Errors
     /// As [`Self::fill`].
