@@ -99,10 +99,10 @@ fn set_limit(args: &mut Args, is_far: bool) -> Result<NetworkVerb, VerbError> {
     }
     let title = if is_far { "inter_dc_stream_throughput" } else { "stream_throughput" };
     let Some(text) = args.take() else {
-        return refused(&format!("Required parameters are missing: {title}"));
+        return refused(format!("Required parameters are missing: {title}"));
     };
     let Ok(value) = text.parse::<u32>() else {
-        return refused(&format!("{title}: can not convert \"{text}\" to a int"));
+        return refused(format!("{title}: can not convert \"{text}\" to a int"));
     };
     let unit = if is_whole || mebibytes { 1 << 20 } else { MEGABIT_BYTES };
     let bytes_per_second = u64::from(value) * unit;
