@@ -149,7 +149,7 @@ impl DiskFailures {
         // Cassandra's words, but for a file that is missing
         let what = match failure {
             DiskFailure::Corrupt => "Corrupt sstable {}; skipping table",
-            DiskFailure::Incomplete => "Incomplete sstable {}; skipping it",
+            DiskFailure::Incomplete => "Incomplete sstable {}; skipping table",
             _ => "Cannot read sstable {}; file system error, skipping table",
         };
         let what = format!("{}: {error}", what.replace("{}", &path.display().to_string()));

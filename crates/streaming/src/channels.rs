@@ -159,7 +159,7 @@ impl Channels {
                 }
             };
             match (message, named.get()) {
-                (Message::Stream(header), _) => {
+                (Message::Stream(header), None) => {
                     if let Err(why) = listener.file(*header, &mut input).await {
                         return refused(why);
                     }
@@ -169,6 +169,10 @@ impl Channels {
                     Ok(id) => named.set(Some(id)),
                     Err(why) => return refused(why),
                 },
+                // it would keep messages from being read
+                (Message::Stream(_), Some(_)) => {
+                    return refused("a file on the connection for messages".to_owned());
+                }
                 (message, Some(id)) => listener.event(id, Event::Message(message)),
                 (message, None) => {
                     return refused(format!("{} before the session began", message.kind()));

@@ -1,8 +1,15 @@
 //! Sending files: whole SSTables and parts of them, over a connection of their own.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use env::Env;
+use env::sync::Notify;
+use messaging::StreamSocket;
 use schema::TableId;
 use sstable::table::Storage;
 use storage::shards::Remote;
@@ -25,15 +32,31 @@ pub(crate) struct Sender {
     engine: Rc<Engine>,
     host: Rc<dyn Host>,
     ledger: Remote<Ledger>,
+    /// Sessions whose files this shard sends, until they are over.
+    under_way: RefCell<BTreeMap<SessionId, Rc<Notify>>>,
 }
 
 impl Sender {
     pub fn new(engine: &Rc<Engine>, host: &Rc<dyn Host>, ledger: Remote<Ledger>) -> Rc<Self> {
         let (engine, host) = (Rc::clone(engine), Rc::clone(host));
-        Rc::new(Self { env: engine.env().clone(), engine, host, ledger })
+        Rc::new(Self {
+            env: engine.env().clone(),
+            engine,
+            host,
+            ledger,
+            under_way: RefCell::default(),
+        })
     }
 
-    /// Sends files to the other node of a session, over a connection of its own.
+    /// A session is over: what is still being sent of it is wanted no more.
+    pub fn end(&self, id: SessionId) {
+        if let Some(over) = self.under_way.borrow_mut().remove(&id) {
+            over.notify_all();
+        }
+    }
+
+    /// Sends files to the other node of a session, over a connection of its own, which closes when
+    /// the session is over.
     ///
     /// # Errors
     /// Why not all were sent.
@@ -43,6 +66,35 @@ impl Sender {
         is_of_follower: bool,
         files: Numbered,
     ) -> Result<(), String> {
+        let over = Rc::new(Notify::new());
+        let before = self.under_way.borrow_mut().insert(id, Rc::clone(&over));
+        assert!(before.is_none(), "the files of a session are sent once");
+        let mut over = pin!(over.notified());
+        let mut sending = pin!(self.send(id, is_of_follower, files));
+        let mut sent = None;
+        poll_fn(|cx| {
+            if over.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            if sent.is_none()
+                && let Poll::Ready(done) = sending.as_mut().poll(cx)
+            {
+                match done {
+                    Ok(socket) => sent = Some(socket),
+                    Err(why) => return Poll::Ready(Err(why)),
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    async fn send(
+        &self,
+        id: SessionId,
+        is_of_follower: bool,
+        files: Numbered,
+    ) -> Result<StreamSocket, String> {
         let messenger = self.host.messenger().ok_or("this node is in no ring")?;
         let socket = messenger.open_stream(id.peer).await;
         let socket = socket.map_err(|why| format!("cannot connect to send files: {why}"))?;
@@ -78,17 +130,14 @@ impl Sender {
                 false => sending.sections(&file, header).await?,
             }
         }
-        // the other side closes it when the session ends
-        let mut byte = [0];
-        let _ = socket.read(&mut byte).await;
-        Ok(())
+        Ok(socket)
     }
 }
 
 /// A connection that files are sent over.
 struct Sending<'a> {
     of: &'a Sender,
-    socket: &'a messaging::StreamSocket,
+    socket: &'a StreamSocket,
     id: SessionId,
     table: TableId,
     sequence: i32,

@@ -52,6 +52,8 @@ pub(crate) struct Sessions {
     channels: Rc<Channels>,
     others: OtherShards,
     running: RefCell<BTreeMap<SessionId, Rc<Running>>>,
+    /// Sessions that are over while files of them still come.
+    ending: RefCell<BTreeMap<SessionId, Rc<Running>>>,
     over: RefCell<Vec<SessionView>>,
 }
 
@@ -87,6 +89,7 @@ impl Sessions {
             channels: Rc::clone(channels),
             others,
             running: RefCell::default(),
+            ending: RefCell::default(),
             over: RefCell::default(),
         })
     }
@@ -336,7 +339,12 @@ impl Sessions {
         }
         let is_follower = running.session.borrow().role() == Role::Follower;
         let (this, shard) = (Rc::clone(self), self.sender_of(id));
+        let running = Rc::clone(running);
         self.env.spawn(Class::Streaming, async move {
+            // its end comes to the sender behind its beginning, or there is no beginning
+            if running.is_ended.get() {
+                return;
+            }
             let sent = this
                 .others
                 .senders
@@ -436,8 +444,10 @@ impl Sessions {
         slot: &Slot,
         came: Result<bool, String>,
     ) {
-        let Some(running) = self.find(id) else { return };
+        let ending = self.ending.borrow().get(&id).cloned();
+        let Some(running) = self.find(id).or(ending) else { return };
         let arrived = match came {
+            _ if running.is_ended.get() => Err("the session is over".to_owned()),
             Ok(has_content) => self.take_in(&running, header, slot, has_content).await,
             Err(why) => Err(why),
         };
@@ -487,6 +497,7 @@ impl Sessions {
         if running.in_flight.get() > 0 {
             return;
         }
+        self.ending.borrow_mut().remove(&running.session.borrow().id());
         let Some(node) = self.engine.node() else { return };
         let arrivals = running.arrivals.take();
         for arrivals in arrivals.values() {
@@ -506,7 +517,11 @@ impl Sessions {
         running.is_ended.set(true);
         running.gives.borrow_mut().clear();
         self.running.borrow_mut().remove(&id);
+        if running.in_flight.get() > 0 {
+            self.ending.borrow_mut().insert(id, Rc::clone(running));
+        }
         self.ledger.end(id);
+        self.others.senders.send(self.sender_of(id), move |sender| sender.end(id));
         self.show(running.view());
         let (head, peer) = (format!("[Stream #{}]", id.plan), id.peer);
         let is_complete = state == State::Complete;
