@@ -135,15 +135,14 @@ impl Arriver {
     /// Makes all SSTables that came part of their table. None may be under way any more.
     ///
     /// # Errors
-    /// If that cannot be made durable: then none of them is part of it.
+    /// If that cannot be made durable, or they were abandoned: then none of them is part of it.
     pub async fn adopt(&self, id: TableId, arrivals: &Arrivals) -> Result<(), StorageError> {
         let table = self.tables.engine()?.store(id)?.table();
         let node_table = self.tables.table(id);
         let change = node_table.change().await;
         let _changing = arrivals.changing.acquire(1).await;
-        let new = arrivals.new.take();
-        let new =
-            new.expect("SSTables that came are adopted once, and not after they were abandoned");
+        // the session may be over meanwhile
+        let new = arrivals.new.take().ok_or(StorageError::Interrupted)?;
         let mut complete = arrivals.complete.take();
         assert_eq!(
             complete.len(),

@@ -28,7 +28,16 @@ use crate::maintenance::fits;
 use crate::memtable::PartitionKey;
 use crate::node_tables::writer_options;
 use crate::read::column_map;
-use crate::sstables::Output;
+use crate::sstables::{Output, Stamp};
+
+/// Partitions that a filter is made for at most, whatever the sender says: its filter has 80 MB.
+/// With more of them it has more false positives, until a compaction.
+const PARTITIONS_MAX: u64 = 1 << 26;
+/// The least bytes that a partition has: a key, its length, a deletion, an end.
+const PARTITION_BYTES_LEAST: u64 = 16;
+/// Bytes of data that room is made for in memory before they come, at most: of the places of their
+/// chunks, 50 MB with chunks of 16 KiB.
+const BYTES_MAX: u64 = 64 << 30;
 
 /// No digest has more bytes.
 const DIGEST_BYTES_MAX: usize = 64;
@@ -228,9 +237,10 @@ pub async fn write_sections<B: SectionBytes>(
 ) -> Result<bool, SectionsError<B::Error>> {
     let mut writer_options = writer_options(engine, &place.table)?;
     writer_options.stats = options.header.stats;
-    writer_options.partitions = options.partitions.max(1);
-    writer_options.bytes = options.bytes;
-    writer_options.level = options.level;
+    let most = (options.bytes / PARTITION_BYTES_LEAST).clamp(1, PARTITIONS_MAX);
+    writer_options.partitions = options.partitions.clamp(1, most);
+    writer_options.bytes = options.bytes.min(BYTES_MAX);
+    writer_options.level = Stamp::level(options.level);
     writer_options.repaired_at = options.repaired_at;
     let Place { table, directory, descriptor } = place;
     let (version, header) = (options.version, &options.header);

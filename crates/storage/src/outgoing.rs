@@ -182,6 +182,7 @@ impl ComponentReader {
         out: &mut Vec<u8>,
     ) -> Result<(), StorageError> {
         let failed = |e: std::io::Error| StorageError::io("cannot read", &self.path, e);
+        let before = out.len();
         let (mut from, end) = (at, at + length as u64);
         let mut buffer = AlignedBuf::with_capacity(length + 2 * ALIGNMENT);
         while from < end {
@@ -202,6 +203,7 @@ impl ComponentReader {
             from += wanted.len() as u64;
             buffer = bytes;
         }
+        assert_eq!(out.len() - before, length, "all that is sent of a file was read");
         Ok(())
     }
 }

@@ -33,6 +33,8 @@ struct Running {
     control: ControlAt,
     arrivals: RefCell<BTreeMap<TableId, Rc<Arrivals>>>,
     gives: RefCell<BTreeMap<(TableId, i32), OutFile>>,
+    /// Files that began to come, of each table: no more than were announced.
+    begun: RefCell<BTreeMap<TableId, u32>>,
     /// Files that are being received.
     in_flight: Cell<usize>,
     is_ended: Cell<bool>,
@@ -206,6 +208,7 @@ impl Sessions {
             control,
             arrivals: RefCell::default(),
             gives: RefCell::default(),
+            begun: RefCell::default(),
             in_flight: Cell::new(0),
             is_ended: Cell::new(false),
             progress: self.ledger.begin(id),
@@ -405,9 +408,20 @@ impl Sessions {
         let running = self.find(id).ok_or_else(unknown)?;
         let table = header.table;
         let expected = running.session.borrow().awaits(table);
-        if expected.is_none() {
-            return Err(format!("an unannounced file of table {}", table.to_hex()));
+        let of = table.to_hex();
+        let expected = expected.ok_or_else(|| format!("an unannounced file of table {of}"))?;
+        if header.files() == 0 {
+            return Err(format!("an SSTable of table {of} without components"));
         }
+        let begun = running.begun.borrow().get(&table).copied().unwrap_or(0);
+        let begun = begun.saturating_add(header.files());
+        if begun > expected.files {
+            return Err(format!(
+                "{begun} files of table {of} began to come, {} were announced",
+                expected.files
+            ));
+        }
+        running.begun.borrow_mut().insert(table, begun);
         if header.pending_repair.is_some() {
             return Err("this release takes no part in incremental repairs".to_owned());
         }
@@ -473,7 +487,7 @@ impl Sessions {
         let arrivals = running.arrivals.borrow().get(&header.table).cloned();
         let arrivals = arrivals.expect("a file that came has a place among its table's");
         let stamp = Stamp {
-            level: header.level.max(0),
+            level: header.level,
             repaired_at: header.repaired_at.max(0),
             pending_repair: None,
         };

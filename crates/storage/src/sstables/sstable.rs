@@ -53,6 +53,16 @@ pub struct Stamp {
     pub pending_repair: Option<Uuid>,
 }
 
+/// The highest level that there is (`LeveledGenerations.MAX_LEVEL_COUNT`).
+const LEVEL_MAX: i32 = 8;
+
+impl Stamp {
+    /// The level that is nearest to what another node says.
+    pub(crate) fn level(said: i32) -> i32 {
+        said.clamp(0, LEVEL_MAX)
+    }
+}
+
 /// Gives SSTables their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(AtomicU64);
@@ -202,7 +212,8 @@ impl SSTable {
 
     /// Its metadata say so from now on; those of another version stay, but for the level.
     pub(crate) async fn stamp(&self, env: &Env, stamp: Stamp) -> Result<(), StorageError> {
-        self.level.store(usize::try_from(stamp.level).unwrap_or(0), Ordering::Relaxed);
+        let stamp = Stamp { level: Stamp::level(stamp.level), ..stamp };
+        self.level.store(stamp.level as usize, Ordering::Relaxed);
         let stats = &self.table.statistics.stats;
         let pending_repair = stamp.pending_repair.map(Uuid::to_bytes);
         let is_so = (stats.level, stats.repaired_at, stats.pending_repair)
