@@ -305,7 +305,6 @@ class Run:
             ('a kind of connection that there is not', initiate(HERE, kind=0), 'invalid flags'),
             ('a framing that there is not', initiate(HERE, framing=3), 'invalid flags'),
             ('a stream in frames', initiate(HERE, kind=node.STREAMING), 'invalid flags'),
-            ('a stream', initiate(HERE, kind=node.STREAMING, framing=node.UNPROTECTED), 'it wants to stream data'),
             ('an address of four bytes', initiate(HERE, at=b'\x04' + bytes(4)), 'invalid address'),
             ('an address of 255 bytes', initiate(HERE, at=b'\xff' + bytes(255)), 'invalid address'),
         ):

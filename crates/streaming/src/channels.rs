@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use env::{Class, Env};
 use messaging::StreamSocket;
+use types::Address;
 
 use crate::channel::Channel;
 use crate::session::{Event, SessionId};
@@ -41,8 +42,8 @@ pub(crate) trait Listener {
     /// A file comes: all of it is read, or the connection is of no use any more.
     fn file<'a>(&'a self, header: FileHeader, input: &'a mut WireInput) -> Outcome<'a, ()>;
 
-    /// A connection was closed: why.
-    fn refused(&self, why: &str);
+    /// A connection with a node was closed: why.
+    fn refused(&self, with: Address, why: &str);
 }
 
 /// Those of one shard.
@@ -139,8 +140,9 @@ impl Channels {
         named: &Cell<Option<SessionId>>,
     ) -> String {
         let is_own = named.get().is_some();
+        let peer = input.peer();
         let refused = |why: String| {
-            listener.refused(&why);
+            listener.refused(peer, &why);
             why
         };
         loop {

@@ -152,7 +152,8 @@ impl Listener for Incoming {
         Box::pin(self.receiver.receive(header, input))
     }
 
-    fn refused(&self, why: &str) {
-        self.host.note(Level::Warn, format!("closed a connection for streams: {why}"));
+    fn refused(&self, with: Address, why: &str) {
+        let what = format!("closed a connection for streams with /{with}: {why}");
+        self.host.note(Level::Warn, what);
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use env::Env;
 use messaging::StreamSocket;
+use types::Address;
 
 use crate::wire::Input;
 
@@ -26,6 +27,11 @@ impl WireInput {
     pub fn new(env: &Env, socket: &Rc<StreamSocket>, received: Vec<u8>) -> Self {
         let end = received.len();
         Self { env: env.clone(), socket: Rc::clone(socket), buffer: received, start: 0, end }
+    }
+
+    /// The other node, as it says.
+    pub fn peer(&self) -> Address {
+        self.socket.peer()
     }
 
     /// Passes over so many bytes.

@@ -31,6 +31,8 @@ const HEAP: &str = "768M";
 pub struct Found {
     /// Tables that read alike.
     pub tables: usize,
+    /// Streams that mean harm and were refused.
+    pub refused: usize,
     /// What differs, or did not run to its end.
     pub problems: Vec<String>,
     /// A line for each run.
@@ -77,6 +79,11 @@ fn run(release: &'static str, runs: &[Run]) -> Outcome<Found> {
         let (Some(from), Some(to)) = (ring.get(*from), ring.get(*to)) else { continue };
         fetch(&mut found, (from, to), kind, number)?;
     }
+    // the first fetch of every list is one of a Helenus
+    let target = runs.first().and_then(|(_, to, _)| ring.get(*to));
+    if let Some(target) = target {
+        refuse(&mut found, target, &keyspace(0))?;
+    }
     members::stop()?;
     Ok(found)
 }
@@ -86,7 +93,7 @@ fn fetch(found: &mut Found, (from, to): (&Member, &Member), kind: &str, number: 
     println!("{what}");
     let mut command = Command::new("python3");
     command.arg(machine::root().join("conformance/streaming/streams.py"));
-    command.args([kind, &format!("streams_{number}")]).args(words(from)).arg("--").args(words(to));
+    command.args([kind, &keyspace(number)]).args(words(from)).arg("--").args(words(to));
     let (done, text) = machine::output(&mut command)?;
     let wrong: Vec<_> = text.lines().filter(|line| line.starts_with("WRONG: ")).collect();
     found.tables += text.lines().filter(|line| line.ends_with(" rows")).count();
@@ -98,6 +105,30 @@ fn fetch(found: &mut Found, (from, to): (&Member, &Member), kind: &str, number: 
     let took = text.lines().find(|line| line.starts_with("rebuild took ")).unwrap_or_default();
     writeln!(found.text, "- {what}: {took}, {} wrong", wrong.len())?;
     Ok(())
+}
+
+/// Streams that mean harm, against a node that has a keyspace.
+fn refuse(found: &mut Found, node: &Member, keyspace: &str) -> Outcome {
+    let mut command = Command::new("python3");
+    command.arg(machine::root().join("conformance/streaming/hostile.py"));
+    command.args([&node.ip, keyspace]).arg(node.dir.join("data"));
+    let (done, text) = machine::output(&mut command)?;
+    let (refused, wrong): (Vec<_>, Vec<_>) = text
+        .lines()
+        .filter(|line| line.starts_with("refused: ") || line.starts_with("WRONG: "))
+        .partition(|line| line.starts_with("refused: "));
+    found.refused = refused.len();
+    found.problems.extend(wrong.iter().map(|line| format!("streams that mean harm: {line}")));
+    if !done && wrong.is_empty() {
+        let last = text.lines().last().unwrap_or_default();
+        found.problems.push(format!("streams that mean harm: not run to their end: {last}"));
+    }
+    writeln!(found.text, "- {} streams that mean harm refused", found.refused)?;
+    Ok(())
+}
+
+fn keyspace(number: usize) -> String {
+    format!("streams_{number}")
 }
 
 fn name(member: &Member) -> &'static str {
