@@ -5,6 +5,7 @@
 pub(super) const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 
 /// Appends a cell.
+#[inline]
 pub(super) fn put(out: &mut Vec<u8>, value: Option<&[u8]>) {
     match value {
         Some(value) => put_bytes(out, value),
@@ -12,12 +13,14 @@ pub(super) fn put(out: &mut Vec<u8>, value: Option<&[u8]>) {
     }
 }
 
+#[inline]
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_i32(out, bytes.len());
     out.extend_from_slice(bytes);
 }
 
 /// Values are bounded by mutations and frames far below 2 GiB.
+#[inline]
 pub(super) fn put_i32(out: &mut Vec<u8>, value: usize) {
     let value = i32::try_from(value).unwrap_or(i32::MAX);
     out.extend_from_slice(&value.to_be_bytes());
