@@ -16,17 +16,14 @@ import sys
 import threading
 import time
 import uuid
-import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'oracle'))
-from wire import Connection  # noqa: E402
+for directory in ('oracle', 'hostile'):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', directory))
+from internode import ACCEPT_BYTES, PORT, STREAMING, UNPROTECTED, address, initiate, receive, utf  # noqa: E402
+from wire import Connection, crc32  # noqa: E402
 
-PORT = 7000
-ME = ('127.0.0.2', PORT)
-MAGIC = 0xCA552DFA
+ME = '127.0.0.2'
 VERSION = 12
-STREAMING = 1 << 3
-FLAGS = STREAMING | VERSION << 8 | VERSION << 16 | VERSION << 24
 WHOLE = (-(1 << 63), -(1 << 63))
 
 TABLES = [
@@ -36,29 +33,6 @@ TABLES = [
      "compression = {'class': 'ZstdCompressor'}"),
     ("counted", "k int PRIMARY KEY, n counter", "compression = {'class': 'SnappyCompressor'}"),
 ]
-
-
-def crc32(data):
-    return zlib.crc32(data, zlib.crc32(b'\xfa\x2d\x55\xca')) & 0xFFFFFFFF
-
-
-def address(ip, port):
-    return b'\x06' + socket.inet_aton(ip) + struct.pack('>H', port)
-
-
-def utf(text):
-    raw = text.encode()
-    return struct.pack('>H', len(raw)) + raw
-
-
-def receive(connection, count):
-    data = b''
-    while len(data) < count:
-        more = connection.recv(count - len(data))
-        if not more:
-            raise EOFError
-        data += more
-    return data
 
 
 class Kept:
@@ -85,7 +59,7 @@ class Files:
     def __init__(self):
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(ME)
+        self.listener.bind((ME, PORT))
         self.listener.listen(8)
         self.found = []
         threading.Thread(target=self.serve, daemon=True).start()
@@ -110,15 +84,14 @@ class Files:
 def session(host, keyspace, table, ranges, files, name, folder):
     files.found.clear()
     control = socket.socket()
-    control.bind((ME[0], 0))
+    control.bind((ME, 0))
     control.connect((host, PORT))
-    head = struct.pack('>II', MAGIC, FLAGS) + address(*ME)
-    control.sendall(head + struct.pack('>I', crc32(head)))
-    receive(control, 12)
+    control.sendall(initiate(ME, kind=STREAMING, framing=UNPROTECTED))
+    receive(control, ACCEPT_BYTES)
     plan = uuid.UUID('c0ffee00-ca5c-11f0-8000-00000000000a').bytes
-    control.sendall(b'\x0a' + address(*ME) + struct.pack('>i', 0) + plan + utf('Rebuild') + b'\0' + struct.pack('>i', 0))
+    control.sendall(b'\x0a' + address(ME) + struct.pack('>i', 0) + plan + utf('Rebuild') + b'\0' + struct.pack('>i', 0))
     token = lambda value: struct.pack('>iq', 8, value)
-    request = utf(keyspace) + struct.pack('>i', 1) + address(*ME) + struct.pack('>i', len(ranges))
+    request = utf(keyspace) + struct.pack('>i', 1) + address(ME) + struct.pack('>i', len(ranges))
     request += b''.join(token(left) + token(right) for left, right in ranges) + struct.pack('>i', 0) + utf(table)
     control.sendall(b'\x01' + struct.pack('>i', 1) + request + struct.pack('>i', 0))
     kept = Kept(control)

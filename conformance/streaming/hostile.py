@@ -3,8 +3,8 @@
 
     hostile.py HOST KEYSPACE DATA        a Helenus, a keyspace that streams.py filled, and the node's data directory
 
-Each case opens a session as a node of the ring would, and then lies. Afterwards the node still answers, has the files that it
-had before, and nothing lies outside of its tables' directories.
+Each case opens a session as a node of the ring would, and then lies. Afterwards the node has logged a warning or an error that
+names the stream, still answers, has the files that it had before, and nothing lies outside of its tables' directories.
 """
 
 import os
@@ -13,36 +13,15 @@ import struct
 import sys
 import time
 import uuid
-import zlib
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'oracle'))
+for directory in ('oracle', 'hostile'):
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', directory))
+from internode import ACCEPT_BYTES, PORT, STREAMING, UNPROTECTED, address, initiate, utf, uvint  # noqa: E402
 from wire import Connection, Options  # noqa: E402
 
-PORT = 7000
-MAGIC = 0xCA552DFA
-VERSION = 12
-FLAGS = 1 << 3 | VERSION << 8 | VERSION << 16 | VERSION << 24
-ME = ('127.0.0.99', PORT)
+ME = '127.0.0.99'
 PATIENCE_SECONDS = 30
 EVIL = 'evil-was-here'
-
-
-def crc32(data):
-    return zlib.crc32(data, zlib.crc32(b'\xfa\x2d\x55\xca')) & 0xFFFFFFFF
-
-
-def address():
-    return b'\x06' + socket.inet_aton(ME[0]) + struct.pack('>H', ME[1])
-
-
-def utf(text):
-    raw = text.encode()
-    return struct.pack('>H', len(raw)) + raw
-
-
-def uvint(value):
-    assert value < 1 << 14
-    return bytes([value]) if value < 0x80 else struct.pack('>H', 0x8000 | value)
 
 
 def vint_bytes(raw):
@@ -51,23 +30,23 @@ def vint_bytes(raw):
 
 def connect(host):
     link = socket.create_connection((host, PORT), timeout=PATIENCE_SECONDS)
-    head = struct.pack('>II', MAGIC, FLAGS) + address()
-    link.sendall(head + struct.pack('>I', crc32(head)))
-    assert len(link.recv(12, socket.MSG_WAITALL)) == 12, 'the node does not take connections for streams'
+    link.sendall(initiate(ME, kind=STREAMING, framing=UNPROTECTED))
+    assert len(link.recv(ACCEPT_BYTES, socket.MSG_WAITALL)) == ACCEPT_BYTES, 'the node does not take connections for streams'
     return link
 
 
 def init(plan):
-    return b'\x0a' + address() + struct.pack('>i', 0) + plan + utf('Bulk Load') + b'\0' + struct.pack('>i', 0)
+    return b'\x0a' + address(ME) + struct.pack('>i', 0) + plan + utf('Bulk Load') + b'\0' + struct.pack('>i', 0)
 
 
-def syn(table, files, size):
-    return b'\x01' + struct.pack('>ii', 0, 1) + table + struct.pack('>iq', files, size)
+def syn(*summaries):
+    return b'\x01' + struct.pack('>ii', 0, len(summaries)) + b''.join(
+        table + struct.pack('>iq', files, size) for table, files, size in summaries)
 
 
 def header(table, plan, sequence=0, sections=(), chunks=None, manifest=None, keys=1, level=0):
     """A file of a table with an int as key and nothing else."""
-    out = b'\x02' + table + address() + plan + b'\0' + struct.pack('>iiq', 0, sequence, 0) + b'\0'
+    out = b'\x02' + table + address(ME) + plan + b'\0' + struct.pack('>iiq', 0, sequence, 0) + b'\0'
     out += utf('nb') + utf('big') + struct.pack('>q', keys) + struct.pack('>i', len(sections))
     out += b''.join(struct.pack('>qq', *section) for section in sections)
     if chunks is None:
@@ -90,11 +69,11 @@ def block(data):
     return struct.pack('>ii', len(packed), len(data)) + packed
 
 
-
 def cases(table):
-    """Name, what is announced, and what each further connection sends (of a plan)."""
+    """Name, what is announced (of the table, or of several), and what each further connection sends (of a plan)."""
     one = (1, 100)
     yield 'a file of no session', None, lambda plan: [header(table, plan)]
+    yield 'more in all than numbers hold', [(bytes([n]) * 16, 0x7fffffff, (1 << 63) - 1) for n in range(7, 10)], lambda plan: []
     yield 'a table that there is not', (1, 1), lambda plan: [header(b'\7' * 16, plan)]
     yield 'a file that was not announced', (0, 0), lambda plan: [header(table, plan, sections=[(0, 10)])]
     yield 'an SSTable without components', one, lambda plan: [header(table, plan, manifest=[])]
@@ -126,13 +105,13 @@ def cases(table):
     yield 'nothing', one, lambda plan: [b'']
 
 
-def run(host, table, announced, send):
-    plan = uuid.uuid1().bytes
+def run(host, table, plan, announced, send):
     control = connect(host)
     if announced is not None:
-        control.sendall(init(plan) + syn(table, *announced))
+        summaries = announced if isinstance(announced, list) else [(table, *announced)]
+        control.sendall(init(plan) + syn(*summaries))
         answer = control.recv(1)
-        if answer not in (b'\x08', b'\x06', b'\x05'):
+        if answer not in (b'\x08', b'\x06', b'\x05', b''):
             return f'was answered {answer!r}'
     others = []
     for data in send(plan):
@@ -156,6 +135,11 @@ def files(data):
     return sorted(os.path.join(where, name) for where, _, names in os.walk(data) for name in names if 'commitlog' not in where)
 
 
+def is_told(cql, plan):
+    logged = cql.query('SELECT level, message FROM system_views.system_logs', Options(consistency='LOCAL_ONE'))['rows']
+    return any(level in (b'WARN', b'ERROR') and str(plan).encode() in message for level, message in logged)
+
+
 def main():
     host, keyspace, data = sys.argv[1:]
     cql = Connection(host, timeout=PATIENCE_SECONDS)
@@ -165,8 +149,13 @@ def main():
     before = kept()
     wrong = 0
     for name, announced, send in cases(table):
-        problem = run(host, table, announced, send)
+        plan = uuid.uuid1()
+        problem = run(host, table, plan.bytes, announced, send)
         until = time.time() + PATIENCE_SECONDS
+        while not is_told(cql, plan) and time.time() < until:
+            time.sleep(0.1)
+        if not is_told(cql, plan):
+            problem = 'no line of the log tells it'
         while kept() != before and time.time() < until:
             time.sleep(0.1)
         if kept() != before:

@@ -247,20 +247,21 @@ impl Sessions {
     /// Something happened to a session.
     pub(crate) fn event(self: &Rc<Self>, id: SessionId, event: Event) {
         let Some(running) = self.find(id) else { return };
-        let (before, effects) = {
-            let mut session = running.session.borrow_mut();
-            let before = session.state().clone();
-            if let Event::Message(Message::PrepareSyn { summaries, .. })
-            | Event::Message(Message::PrepareSynAck { summaries }) = &event
-            {
-                running.progress.expect(Direction::In, summaries);
-                if self.checks_space && !summaries.is_empty() {
-                    self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
-                }
-            }
-            (before, session.step(event))
+        let announced = match &event {
+            Event::Message(
+                Message::PrepareSyn { summaries, .. } | Message::PrepareSynAck { summaries },
+            ) => summaries.clone(),
+            _ => Vec::new(),
         };
+        let before = running.session.borrow().state().clone();
+        let effects = running.session.borrow_mut().step(event);
         let after = running.session.borrow().state().clone();
+        if !announced.is_empty() && !after.is_final() {
+            running.progress.expect(Direction::In, &announced);
+            if self.checks_space {
+                self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
+            }
+        }
         if before != after && after == State::Streaming {
             self.note_prepared(&running);
         }
@@ -366,8 +367,9 @@ impl Sessions {
 
     /// Gives a session up that brings more than there is room for.
     async fn check_space(self: Rc<Self>, id: SessionId) {
-        let due: u64 =
-            { self.ledger.all().iter().map(|progress| progress.left(Direction::In)).sum() };
+        let all = self.ledger.all();
+        let due = all.iter().map(|progress| progress.left(Direction::In));
+        let due = due.fold(0, u64::saturating_add);
         // a disk that does not say takes what comes until it is full
         let Ok(room) = self.engine.room().await else { return };
         if due > room {

@@ -38,6 +38,24 @@ macro_rules! recorded {
     };
 }
 
+/// The node's sums of them would overflow.
+#[test]
+fn more_than_numbers_hold_is_not_announced() {
+    let announced = |files: [u32; 2], bytes: [u64; 2]| {
+        let of = |at: usize| Summary {
+            table: TableId([at as u8; 16]),
+            files: files[at],
+            bytes: bytes[at],
+        };
+        let written = written(&Message::PrepareSynAck { summaries: vec![of(0), of(1)] });
+        now(Message::read(&mut written.as_slice())).map(|read| read.is_some())
+    };
+    let (files, bytes) = (i32::MAX as u32, i64::MAX as u64);
+    assert!(announced([files, 0], [0, bytes]).is_ok_and(|is_some| is_some));
+    assert!(announced([files, 1], [0, 0]).is_err());
+    assert!(announced([0, 0], [bytes, 1]).is_err());
+}
+
 /// Of each table what came on the first connection and on the other.
 const RECORDED: [(&str, (&[u8], &[u8])); 8] = [
     ("lz4", recorded!("lz4")),
@@ -109,8 +127,9 @@ fn ranges() -> impl Strategy<Value = Vec<TokenRange>> {
     prop::collection::vec(range, 0..4)
 }
 
+/// Two of them together are no more than a message may announce.
 fn summary() -> impl Strategy<Value = Summary> {
-    (any::<[u8; 16]>(), 0..i32::MAX as u32, 0..i64::MAX as u64)
+    (any::<[u8; 16]>(), 0..=i32::MAX as u32 / 2, 0..=i64::MAX as u64 / 2)
         .prop_map(|(id, files, bytes)| Summary { table: TableId(id), files, bytes })
 }
 

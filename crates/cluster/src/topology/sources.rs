@@ -17,7 +17,6 @@ pub(super) struct Picked {
 /// Picks a source for each range, of those that `is_source` allows: the nearest, and of those that
 /// are equally near the one with the least to send so far. Ranges are pieces of the ring with one
 /// set of replicas each.
-///
 pub(super) fn pick(
     ring: &Ring,
     placement: &Placement,

@@ -335,17 +335,20 @@ async fn ranges<I: Input>(input: &mut I) -> Result<Vec<TokenRange>, InputError> 
     Ok(ranges)
 }
 
+/// What is announced. All of it together fits into Cassandra's signed numbers: no sum of a session
+/// overflows, whatever a node says.
 async fn summaries<I: Input>(input: &mut I) -> Result<Vec<Summary>, InputError> {
     let mut summaries = Vec::new();
+    let (mut all_files, mut all_bytes) = (0_i32, 0_i64);
     for _ in 0..count(input, "a count of summaries", TABLES_MAX).await? {
         let read = |reader: &mut Reader<'_>| Ok((table(reader)?, reader.i32()?, reader.i64()?));
         let (table, files, bytes) = part(input, "a summary", read).await?;
         let impossible = |number| InputError::Impossible { what: "a summary", number };
-        summaries.push(Summary {
-            table,
-            files: u32::try_from(files).map_err(|_| impossible(files.into()))?,
-            bytes: u64::try_from(bytes).map_err(|_| impossible(bytes))?,
-        });
+        let unsigned_files = u32::try_from(files).map_err(|_| impossible(files.into()))?;
+        let unsigned_bytes = u64::try_from(bytes).map_err(|_| impossible(bytes))?;
+        all_files = all_files.checked_add(files).ok_or_else(|| impossible(files.into()))?;
+        all_bytes = all_bytes.checked_add(bytes).ok_or_else(|| impossible(bytes))?;
+        summaries.push(Summary { table, files: unsigned_files, bytes: unsigned_bytes });
     }
     Ok(summaries)
 }
