@@ -4,7 +4,7 @@
 //! First `system.local` says who wrote the log. Then the schema is read, and then the rest of the
 //! log is replayed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,13 @@ use schema::{
 use storage::commitlog::Position;
 use storage::{Engine, NodeStore, Replay, StorageError};
 use thiserror::Error;
-use types::{Address, CqlType, Reader, Token};
+use types::{Address, Reader};
 
 use crate::batch_log::{self, TruncatedAt};
 use crate::clock_reserve::{ClockReserve, ReserveError};
 use crate::identity::{CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER};
 use crate::internal::{self, Cells, Internal, Times};
+use crate::saved_place::{SavedPlace, set_host_id};
 
 /// Why a node does not start. One line each.
 #[derive(Debug, Error)]
@@ -75,17 +76,14 @@ pub enum BootError {
     },
 }
 
-/// What `system.local.bootstrapped` says of a node that has its data.
-const BOOTSTRAPPED: &str = "COMPLETED";
-
 /// A node that is open.
 pub struct Booted {
     /// Who it is.
     pub identity: Identity,
     /// Who says where nodes are.
     pub snitch: ring::Snitch,
-    /// Was the node a part of a ring before, or alone?
-    pub is_known: bool,
+    /// Its place in the ring before this start.
+    pub saved: SavedPlace,
     /// Stored schema and its snapshot.
     pub state: SchemaState,
     /// What was replayed.
@@ -141,9 +139,8 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let saved = internal::read_row(engine, &local, b"local").await?;
     let snitch = snitch(config)?;
     let identity = identity(&env, config, &snitch, saved.as_ref())?;
-    let is_known = saved.as_ref().and_then(|cells| text(cells, "bootstrapped")).as_deref()
-        == Some(BOOTSTRAPPED);
-    set_host_id(engine, identity.host_id).await?;
+    let own = saved.as_ref().and_then(host_id).unwrap_or_else(|| random_uuid(&env));
+    set_host_id(engine, own).await?;
     let (truncated, truncated_at) = saved.as_ref().map(truncations).unwrap_or_default();
 
     let in_system = |table: &Table| matches!(table.keyspace.as_str(), "system" | "system_schema");
@@ -164,7 +161,8 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let state = write_system(engine, &node, state, &identity).await?;
     forget_built_indexes(engine, &node, state.schema()).await?;
     batch_log::replay(engine, &truncated_at).await?;
-    Ok(Booted { identity, snitch, is_known, state, replay, clock, clock_behind })
+    let saved = saved.as_ref().map(SavedPlace::of).unwrap_or_default();
+    Ok(Booted { identity, snitch, saved, state, replay, clock, clock_behind })
 }
 
 fn add(replay: &mut Replay, more: Replay) {
@@ -179,18 +177,6 @@ fn add(replay: &mut Replay, more: Replay) {
         }
     }
     replay.too_late = more.too_late;
-}
-
-async fn set_host_id(engine: &Rc<Engine>, host_id: [u8; 16]) -> Result<(), StorageError> {
-    for shard in 0..engine.shards().count() {
-        engine.shards().call(shard, move |engine| engine.set_host_id(host_id)).await?;
-    }
-    Ok(())
-}
-
-fn text(cells: &Cells, column: &str) -> Option<String> {
-    let value = cells.get(column)?.values().next()?;
-    String::from_utf8(value.clone()).ok()
 }
 
 fn host_id(cells: &Cells) -> Option<[u8; 16]> {
@@ -217,7 +203,7 @@ fn identity(
     snitch: &ring::Snitch,
     saved: Option<&Cells>,
 ) -> Result<Identity, BootError> {
-    if let Some(name) = saved.and_then(|cells| text(cells, "cluster_name"))
+    if let Some(name) = saved.and_then(|cells| internal::text(cells, "cluster_name"))
         && name != config.cluster_name
     {
         let configured = config.cluster_name.clone();
@@ -227,20 +213,15 @@ fn identity(
     let release = Release::parse(release_version);
     let release = release.ok_or_else(|| BootError::Release(release_version.clone()))?;
     let value = |column: &str| saved?.get(column)?.values().next();
-    let host_id = saved.and_then(host_id);
     let generation = value("gossip_generation").and_then(|bytes| bytes.as_slice().try_into().ok());
     let generation = generation.map_or(0, i32::from_be_bytes).saturating_add(1);
-    let tokens = saved.and_then(|cells| cells.get("tokens")).map(|tokens| {
-        let token = |text: &Vec<u8>| std::str::from_utf8(text).ok()?.parse().ok().map(Token);
-        tokens.keys().filter_map(token).collect::<BTreeSet<_>>()
-    });
     let broadcast = address("broadcast_address", &config.broadcast_address)?;
     let local = Address::new(broadcast, config.storage_port);
     let (data_center, rack) = snitch.place(local, true, None);
     for (what, column, now) in
         [("data center", "data_center", &data_center), ("rack", "rack", &rack)]
     {
-        if let Some(before) = saved.and_then(|cells| text(cells, column))
+        if let Some(before) = saved.and_then(|cells| internal::text(cells, column))
             && before != *now
         {
             return Err(BootError::Moved { what, now: now.clone(), before });
@@ -248,13 +229,11 @@ fn identity(
     }
     let rpc = address("broadcast_rpc_address", &config.broadcast_rpc_address)?;
     Ok(Identity {
-        host_id: host_id.unwrap_or_else(|| random_uuid(env)),
         cluster_name: config.cluster_name.clone(),
         release_version: config.release_version.clone(),
         release,
         data_center,
         rack,
-        tokens: tokens.filter(|t| !t.is_empty()).unwrap_or_else(|| choose_tokens(env, config)),
         generation: generation.max((env.unix_micros() / 1_000_000) as i32),
         listen: address("listen_address", &config.listen_address)?,
         broadcast,
@@ -267,20 +246,6 @@ fn random_uuid(env: &env::Env) -> [u8; 16] {
     let mut bytes = [0; 16];
     env.fill_random(&mut bytes);
     types::Uuid::from_random(bytes).0.to_be_bytes()
-}
-
-fn choose_tokens(env: &env::Env, config: &Config) -> BTreeSet<Token> {
-    if !config.initial_tokens.is_empty() {
-        return config.initial_tokens.iter().copied().map(Token).collect();
-    }
-    let mut tokens = BTreeSet::new();
-    while tokens.len() < config.num_tokens.max(1) as usize {
-        let token = Token(env.random_u64().cast_signed());
-        if token != Token::MIN {
-            tokens.insert(token);
-        }
-    }
-    tokens
 }
 
 /// Up to where the log's records of tables were truncated, and when: `system.local.truncated_at`,
@@ -432,9 +397,6 @@ async fn write_local(
     let table = system_table(state.schema(), "local")?;
     let text = |value: &str| Internal::Value(value.as_bytes().to_vec());
     let int = |value: i32| Internal::Value(value.to_be_bytes().to_vec());
-    let mut tokens: Vec<Vec<u8>> =
-        identity.tokens.iter().map(|token| token.to_string().into_bytes()).collect();
-    tokens.sort_by(|a, b| CqlType::Text.compare(a, b));
     let columns = [
         ("broadcast_address", inet(identity.broadcast)),
         ("broadcast_port", int(identity.storage_port.into())),
@@ -442,7 +404,7 @@ async fn write_local(
         ("cql_version", text(CQL_VERSION)),
         ("data_center", text(&identity.data_center)),
         ("gossip_generation", int(identity.generation)),
-        ("host_id", Internal::Value(identity.host_id.to_vec())),
+        ("host_id", Internal::Value(engine.host_id().to_vec())),
         ("listen_address", inet(identity.listen)),
         ("listen_port", int(identity.storage_port.into())),
         ("native_protocol_version", text(NATIVE_PROTOCOL_VERSION)),
@@ -452,21 +414,9 @@ async fn write_local(
         ("rpc_address", inet(identity.rpc.ip())),
         ("rpc_port", int(identity.rpc.port().into())),
         ("schema_version", Internal::Value(state.schema().version().to_vec())),
-        ("tokens", Internal::Set(tokens)),
     ];
     let row = internal::insert(&table, &[b"local"], &[], &columns, &Times::new(timestamp));
     Ok(internal::apply(engine, row).await?)
-}
-
-/// Notes that the node is a part of its ring, with the data of its tokens.
-///
-/// # Errors
-/// If it cannot be logged.
-pub async fn write_bootstrapped(engine: &Rc<Engine>, schema: &Schema) -> Result<(), StorageError> {
-    let Some(table) = schema.table("system", "local") else { return Ok(()) };
-    let columns = [("bootstrapped", Internal::Value(BOOTSTRAPPED.as_bytes().to_vec()))];
-    let times = Times::new(engine.env().unique_micros());
-    internal::apply(engine, internal::insert(table, &[b"local"], &[], &columns, &times)).await
 }
 
 /// Notes the schema's version in `system.local`, where drivers look for agreement.

@@ -178,7 +178,7 @@ impl Counters {
         let before = read_rows(Rc::clone(&self.shard.engine), id, key, rows).await?;
         for (part, name) in parts.iter_mut().zip(names()).filter(|(part, _)| part.is_none()) {
             let cell = stored(&before, name.row).and_then(|row| row.cell(name.column));
-            *part = cell.and_then(|cell| part_of(cell, self.shard.identity.host_id));
+            *part = cell.and_then(|cell| part_of(cell, self.shard.engine.host_id()));
         }
         Ok(parts)
     }
@@ -191,7 +191,7 @@ impl Counters {
         counted: &mut Counted,
         out: &mut RowBuilder,
     ) {
-        let id = self.shard.identity.host_id;
+        let id = self.shard.engine.host_id();
         out.start_like(added);
         if let Some(liveness) = added.liveness() {
             out.liveness(liveness);
@@ -237,7 +237,7 @@ impl Counters {
         let rows = name.row.map(|row| row.to_owned()).into_iter().collect();
         let found = read_rows(Rc::clone(&self.shard.engine), table, key.clone(), rows).await?;
         let cell = stored(&found, name.row).and_then(|row| row.cell(name.column));
-        if let Some(part) = cell.and_then(|cell| part_of(cell, self.shard.identity.host_id)) {
+        if let Some(part) = cell.and_then(|cell| part_of(cell, self.shard.engine.host_id())) {
             let mut counted = Counted::since(mark);
             counted.add(name, part);
             self.shard.engine.caches().keep_counters(&store, &key.bytes, &counted);

@@ -23,8 +23,8 @@ fn ownership(shard: &ShardContext, peers: &Peers, keyspace: &str) -> Vec<(String
     let Some(Ok(Some(scope))) = keyspace.map(|keyspace| peers.scope(keyspace)) else {
         // one node has all ranges, whatever the keyspace
         let replica = format!("/{}:{}", identity.broadcast, identity.storage_port);
-        let range = |token: &types::Token| (token.to_string(), vec![replica.clone()]);
-        return identity.tokens.iter().map(range).collect();
+        let range = |(token, _): &(types::Token, _)| (token.to_string(), vec![replica.clone()]);
+        return peers.ring().map(|ring| ring.tokens().iter().map(range).collect()).unwrap_or_default();
     };
     let replica = |node: &ring::NodeIndex| format!("/{}", scope.ring.node(*node).address);
     let range = |(token, _): &(types::Token, ring::NodeIndex)| {

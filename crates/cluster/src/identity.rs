@@ -1,9 +1,7 @@
-//! Who this node is: what `system.local` says and a restart keeps.
+//! Who this node is: what `system.local` says and a restart keeps. What may change while it runs is
+//! elsewhere: its host id is the engine's, its tokens are those of its part in the ring.
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-
-use types::Token;
 
 /// The release whose answers these are. Drivers switch features by what the node says, which is the
 /// ring's release.
@@ -18,8 +16,6 @@ pub const PARTITIONER: &str = "org.apache.cassandra.dht.Murmur3Partitioner";
 /// A node's identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Random, once per data directory.
-    pub host_id: [u8; 16],
     /// `cluster_name`.
     pub cluster_name: String,
     /// The release that it says it is: the ring's.
@@ -30,8 +26,6 @@ pub struct Identity {
     pub data_center: String,
     /// Its rack.
     pub rack: String,
-    /// The tokens it owns.
-    pub tokens: BTreeSet<Token>,
     /// Seconds since the epoch, larger with every start.
     pub generation: i32,
     /// Where it listens for peers.

@@ -18,6 +18,8 @@ pub enum Internal {
     Value(Vec<u8>),
     /// All elements of a set.
     Set(Vec<Vec<u8>>),
+    /// More elements of a set.
+    Elements(Vec<Vec<u8>>),
     /// One more entry of a map.
     Entry(Vec<u8>, Vec<u8>),
 }
@@ -83,8 +85,10 @@ pub(crate) fn build_row(
         let replaced = Deletion::new(timestamp - 1, now_seconds);
         match value {
             Internal::Value(value) => row.cell(cell(at, None, value)),
-            Internal::Set(elements) => {
-                row.complex_deletion(at, replaced);
+            Internal::Set(elements) | Internal::Elements(elements) => {
+                if matches!(value, Internal::Set(_)) {
+                    row.complex_deletion(at, replaced);
+                }
                 for element in elements {
                     row.cell(cell(at, Some(element), &[]));
                 }
@@ -105,6 +109,12 @@ pub async fn apply(engine: &Rc<Engine>, mutation: Mutation) -> Result<(), Storag
         Ok::<_, StorageError>(ticket.durable().await?)
     };
     engine.shards().call_async(shard, Class::Admin, run).await?
+}
+
+/// A text of a row.
+pub fn text(cells: &Cells, column: &str) -> Option<String> {
+    let value = cells.get(column)?.values().next()?;
+    String::from_utf8(value.clone()).ok()
 }
 
 /// A row's live cells: by column, then by path (empty for simple columns).

@@ -33,7 +33,7 @@ use crate::guardrails::Guardrails;
 use crate::hints::Handoff;
 use crate::identity::Identity;
 use crate::local_writes::LocalWrites;
-use crate::membership::{self, JoinError, Joined, Membership, PeerServer};
+use crate::membership::{Membership, PeerServer};
 use crate::mutations::Mutations;
 use crate::own_cql::OwnCql;
 use crate::paxos::{Acceptors, Paxos};
@@ -46,10 +46,11 @@ use crate::ring_batch::{RingBatches, replay_kept_batches};
 use crate::ring_read::RingReads;
 use crate::ring_write::RingWrites;
 use crate::saved_caches::SavedCaches;
+use crate::saved_place::SavedPlace;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::statements::Statements;
-use crate::topology::{Rebuild, Topology};
+use crate::topology::{Join, JoinError, Joined, Rebuild, Topology};
 use crate::tracing::Tracer;
 use crate::truncation::Truncation;
 use crate::turns::Turns;
@@ -78,6 +79,8 @@ pub struct Shard {
     server: OnceCell<Rc<PeerServer>>,
     /// On the first shard: this node's part in the ring.
     membership: OnceCell<Rc<Membership>>,
+    /// On the first shard: its way there.
+    join: OnceCell<Rc<Join>>,
 }
 
 /// The ways of writes and reads: on this shard, on this node, over the ring.
@@ -227,7 +230,7 @@ impl Shard {
             auth,
             guardrails,
         });
-        let (server, membership) = (OnceCell::new(), OnceCell::new());
+        let (server, membership, join) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let shard = Rc::new(Self {
             others: components.remote(),
             context,
@@ -245,6 +248,7 @@ impl Shard {
             topology,
             server,
             membership,
+            join,
         });
         components.add(&shard);
         shard
@@ -379,7 +383,7 @@ impl Shard {
         messenger.listen(Rc::downgrade(&server))
     }
 
-    /// Makes this node a part of the ring; on the first shard. `is_known`: it was in a ring before.
+    /// Makes this node a part of the ring; on the first shard. `saved`: its place there before.
     ///
     /// # Errors
     /// See [`JoinError`].
@@ -387,18 +391,24 @@ impl Shard {
         self: &Rc<Self>,
         config: gossip::Config,
         snitch: Snitch,
-        is_known: bool,
+        saved: SavedPlace,
     ) -> Result<Joined, JoinError> {
         let Some(messenger) = self.peers.messenger() else { return Ok(Joined::default()) };
         let batches = Rc::downgrade(&self.ring_batches);
         self.context.env.spawn(Class::Background, replay_kept_batches(batches));
-        let Self { peers, clients, membership, .. } = &**self;
+        let Self { peers, clients, membership, topology, join, .. } = &**self;
         let (shard, schema) = (&self.context, &self.coordinator.schema);
         let made = || Membership::new((shard, peers), schema, clients, messenger, config, snitch);
         let membership = membership.get_or_init(made);
-        membership
-            .join(membership::Entry { is_known, bootstraps: self.context.config.auto_bootstrap })
-            .await
+        let streaming = topology.streaming();
+        let made = || Join::new((shard, peers), membership, streaming, saved);
+        let join = Rc::clone(join.get_or_init(made));
+        join.start().await
+    }
+
+    /// This node's way into the ring; on the first shard.
+    pub fn join(&self) -> Option<&Rc<Join>> {
+        self.join.get()
     }
 
     /// This node's part in the ring; on the first shard.

@@ -41,6 +41,7 @@ impl Config {
             initial_tokens,
             seeds: get.seeds()?,
             auto_bootstrap: get.bool("auto_bootstrap"),
+            joining: get.joining()?,
             internode_compression: get.internode_compression(),
             phi_convict_threshold: get.phi_convict_threshold()?,
             internode: get.internode(),

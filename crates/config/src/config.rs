@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::key::{Key, Standing, Value};
 use crate::section::{
     Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
-    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, LogCompression,
+    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining, LogCompression,
     NativeTransport, ReadSizes, SavedCaches, ServerTls, Streams, Timeouts,
 };
 use crate::table::Index;
@@ -62,6 +62,8 @@ pub struct Config {
     pub seeds: Vec<String>,
     /// `auto_bootstrap`.
     pub auto_bootstrap: bool,
+    /// How the node becomes a part of the ring.
+    pub joining: Joining,
     /// `internode_compression`.
     pub internode_compression: InternodeCompression,
     /// `phi_convict_threshold`.

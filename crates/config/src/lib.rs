@@ -38,8 +38,8 @@ pub use quantity::{Bound, Quantity, Unit};
 pub use section::{
     Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
     DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
-    InternodeCompression, InternodeEncryption, LogCompression, NativeTransport, ReadSizes,
-    SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts, TlsStores,
+    InternodeCompression, InternodeEncryption, Joining, LogCompression, NativeTransport, ReadSizes,
+    Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts, TlsStores,
 };
 pub use table::keys;
 pub use table::own::MAX_SHARDS;

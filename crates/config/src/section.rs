@@ -2,7 +2,7 @@
 //! each group of keys that go together.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -104,6 +104,28 @@ pub struct Hints {
     pub size_per_host: u64,
     /// `auto_hints_cleanup_enabled`.
     pub cleans_up: bool,
+}
+
+/// How the node becomes a part of the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joining {
+    /// `join_ring`: when it starts; else at the operator's word.
+    pub at_start: bool,
+    /// `write_survey`: does it take writes, and serve no reads, once it has its data?
+    pub surveys_writes: bool,
+    /// `consistent_rangemovement`: is each range fetched from who gives it up?
+    pub is_consistent: bool,
+    /// Whose place it takes.
+    pub replaces: Option<Replaces>,
+}
+
+/// Whose place a node takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaces {
+    /// `replace_address` or `replace_address_first_boot`.
+    pub address: SocketAddr,
+    /// May the setting stay once the node has its data?
+    pub at_first_start_only: bool,
 }
 
 /// Streams between nodes (`stream_*`, `streaming_*`).

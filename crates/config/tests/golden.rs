@@ -120,6 +120,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "client_certificates_may_expire",
             "commitlog_ignore_replay_errors",
             "commitlog_sync_interval",
+            "consistent_rangemovement",
             "data_dir",
             "first_superuser",
             "first_superuser_password_file",
@@ -127,6 +128,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "io_background_access_mode",
             "io_depth",
             "io_read_access_mode",
+            "join_ring",
             "memory_budget",
             "memory_pretouch",
             "memtable_keeps_flushed",
@@ -136,11 +138,14 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "native_transport_queue_wait",
             "open_without_authentication",
             "release_version",
+            "replace_address",
+            "replace_address_first_boot",
             "ring_delay",
             "role_password_update_min_interval",
             "serve_index_reads",
             "shard_aware",
-            "shards"
+            "shards",
+            "write_survey"
         ]
     );
 }

@@ -129,6 +129,7 @@ impl Gossiper {
             self.effect(Effect::Restarted(node));
         }
         self.echoes.remove(&node);
+        self.heard.remove(&node);
         if status.is_dead() {
             self.silently_down(now, node);
         } else {

@@ -48,6 +48,8 @@ pub enum Event {
     },
     /// Another second went by.
     Tick,
+    /// Speak to all that are up, until each knows what this node said at a version.
+    Tell(i32),
     /// Say this of itself from now on.
     Publish(Vec<(AppState, String)>),
     /// A message came.
@@ -156,6 +158,10 @@ pub struct Gossiper {
     /// When those that left may be forgotten, in milliseconds since 1970.
     pub(crate) expiries: BTreeMap<Address, i64>,
     pub(crate) assassinations: Vec<Assassination>,
+    /// Which version of this node's state others have, as they said.
+    pub(crate) heard: BTreeMap<Address, i32>,
+    /// The version that all are to know.
+    pub(crate) telling: Option<i32>,
     pub(crate) detector: FailureDetector,
     /// Answers from before this node's first word are not heard.
     pub(crate) has_spoken: bool,
@@ -178,6 +184,8 @@ impl Gossiper {
             quarantine: BTreeMap::new(),
             expiries: BTreeMap::new(),
             assassinations: Vec::new(),
+            heard: BTreeMap::new(),
+            telling: None,
             detector: FailureDetector::new(config.phi_threshold),
             has_spoken: false,
             effects: Vec::new(),
@@ -195,6 +203,7 @@ impl Gossiper {
                 Phase::Shadow(_) => self.shadow_tick(now),
                 Phase::Running => self.tick(now, random),
             },
+            Event::Tell(version) => self.telling = Some(version),
             Event::Publish(states) => self.publish(states),
             Event::Received { from, message } => self.receive(now, from, message),
             Event::EchoAnswered(node) => self.echo_answered(now, node),
@@ -255,6 +264,11 @@ impl Gossiper {
         matches!(self.phase, Phase::Running)
     }
 
+    /// Is it a seed itself?
+    pub fn is_seed(&self) -> bool {
+        self.config.is_seed
+    }
+
     /// The seeds but itself.
     pub fn seeds(&self) -> &BTreeSet<Address> {
         &self.config.seeds
@@ -282,6 +296,8 @@ impl Gossiper {
     fn start(&mut self, generation: i32, states: Vec<(AppState, String)>) {
         self.phase = Phase::Running;
         self.local.heartbeat.generation = generation;
+        self.heard.clear();
+        self.telling = None;
         self.publish(states);
     }
 

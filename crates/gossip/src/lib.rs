@@ -33,6 +33,7 @@ mod config;
 mod detector;
 mod endpoint;
 mod gossiper;
+mod heard;
 mod message;
 mod phase;
 mod refusal;

@@ -73,6 +73,7 @@ impl Gossiper {
         self.live.remove(&node);
         self.unreachable.remove(&node);
         self.peers.remove(&node);
+        self.heard.remove(&node);
         self.expiries.remove(&node);
         self.detector.forget(node);
         self.quarantine.insert(node, now.unix_millis);

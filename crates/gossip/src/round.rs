@@ -33,10 +33,11 @@ impl Gossiper {
         if !to_seed || self.live.len() < self.config.seeds.len() {
             self.maybe_speak_to_seed(&syn, random);
         }
+        self.tell_unaware();
         self.look_after(now);
     }
 
-    fn digests(&self) -> Syn {
+    pub(crate) fn digests(&self) -> Syn {
         let digest = |endpoint: Address, state: &EndpointState| Digest {
             endpoint,
             generation: state.heartbeat.generation,
@@ -91,6 +92,7 @@ impl Gossiper {
         if !self.is_ours(from, syn) {
             return;
         }
+        self.note_heard(from, &syn.digests);
         let ack = match syn.digests.is_empty() {
             true => self.everything(),
             false => self.examine(&syn.digests),
@@ -132,6 +134,7 @@ impl Gossiper {
     }
 
     pub(crate) fn ack(&mut self, now: Now, from: Address, ack: Ack) {
+        self.note_heard(from, &ack.wanted);
         if !ack.states.is_empty() {
             if !self.has_spoken {
                 return;

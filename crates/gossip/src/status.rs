@@ -21,8 +21,8 @@ pub enum Status {
         /// That time.
         expires: Option<i64>,
     },
-    /// It is about to own another token.
-    Moving,
+    /// It is about to own another token, that one.
+    Moving(Option<i64>),
     /// Another removes it.
     Removing,
     /// Another removed it; as [`Self::Left`].
@@ -42,10 +42,28 @@ impl Status {
     /// What a node publishes that stops.
     pub const SHUTDOWN: &'static str = "shutdown,true";
 
+    /// What a node publishes that takes its own place again, and is not written to.
+    pub const HIBERNATE: &'static str = "hibernate,true";
+
+    /// What a node publishes that is about to own tokens, the first of which is told.
+    pub fn boot(token: i64) -> String {
+        format!("BOOT,{token}")
+    }
+
+    /// What a node publishes that is about to take the place of another, of that address.
+    pub fn boot_replace(replaced: impl std::fmt::Display) -> String {
+        format!("BOOT_REPLACE,{replaced}")
+    }
+
+    /// What a node publishes that owns tokens, the first of which is told.
+    pub fn normal(token: i64) -> String {
+        format!("NORMAL,{token}")
+    }
+
     /// Reads a status.
     pub fn parse(text: &str) -> Self {
         let mut words = text.split(DELIMITER);
-        let expires = |at: usize| words.clone().nth(at).and_then(|word| word.parse().ok());
+        let number = |at: usize| words.clone().nth(at).and_then(|word| word.parse().ok());
         match text.split(DELIMITER).next().unwrap_or_default() {
             "" => Self::None,
             "BOOT" => Self::Boot,
@@ -54,10 +72,10 @@ impl Status {
             }
             "NORMAL" => Self::Normal,
             "LEAVING" => Self::Leaving,
-            "LEFT" => Self::Left { expires: expires(2) },
-            "MOVING" => Self::Moving,
+            "LEFT" => Self::Left { expires: number(2) },
+            "MOVING" => Self::Moving(number(1)),
             "removing" => Self::Removing,
-            "removed" => Self::Removed { expires: expires(2) },
+            "removed" => Self::Removed { expires: number(2) },
             "hibernate" => Self::Hibernate,
             "shutdown" => Self::Shutdown,
             other => Self::Other(other.to_owned()),
@@ -95,10 +113,15 @@ mod tests {
     #[test]
     fn statuses() {
         assert_eq!(Status::parse("NORMAL,-9"), Status::Normal);
+        assert_eq!(Status::normal(-9), "NORMAL,-9");
+        assert_eq!(Status::parse(&Status::boot(-9)), Status::Boot);
+        assert_eq!(Status::parse("MOVING,-7"), Status::Moving(Some(-7)));
+        assert_eq!(Status::parse("MOVING"), Status::Moving(None));
+        assert_eq!(Status::parse(Status::HIBERNATE), Status::Hibernate);
         assert_eq!(Status::parse(&Status::left(5, 77)), Status::Left { expires: Some(77) });
         assert_eq!(Status::parse("removed,host,88"), Status::Removed { expires: Some(88) });
         assert_eq!(
-            Status::parse("BOOT_REPLACE,127.0.0.1:7000"),
+            Status::parse(&Status::boot_replace("127.0.0.1:7000")),
             Status::BootReplace("127.0.0.1:7000".into())
         );
         assert_eq!(Status::parse(Status::SHUTDOWN), Status::Shutdown);

@@ -59,6 +59,26 @@ impl TokenRange {
         if self.right == Token::MIN { i64::MAX } else { self.right.0 }
     }
 
+    /// What is left of a range that does not go over the ring's end, without others. These are to
+    /// be [`normalized`](Self::normalize).
+    pub fn without(self, others: &[Self]) -> Vec<Self> {
+        let (mut left, mut rest) = (self.left, Vec::new());
+        for other in others.iter().filter(|other| other.end() > self.left.0) {
+            if other.left.0 >= self.end() {
+                break;
+            }
+            if other.left > left {
+                rest.push(Self { left, right: other.left });
+            }
+            if other.end() >= self.end() {
+                return rest;
+            }
+            left = left.max(other.right);
+        }
+        rest.push(Self { left, right: self.right });
+        rest
+    }
+
     /// Is a token in one of these ranges? They are to be [`normalized`](Self::normalize).
     pub fn any_contains(ranges: &[Self], token: Token) -> bool {
         let after = ranges.partition_point(|range| range.left < token);
@@ -93,6 +113,20 @@ mod tests {
         let normal = TokenRange::normalize([range(50, -50), range(-60, -40), range(0, 10)]);
         assert_eq!(normal, [range(i64::MIN, -40), range(0, 10), range(50, i64::MIN)]);
         assert_eq!(TokenRange::normalize([range(3, 3)]), [TokenRange::ALL]);
+    }
+
+    #[test]
+    fn what_is_left_is_what_the_others_have_not() {
+        let others = TokenRange::normalize([range(0, 10), range(20, 30), range(60, -60)]);
+        for whole in [range(-70, 70), range(5, 25), range(10, 20), range(0, 10), range(-5, i64::MIN)] {
+            let left = whole.without(&others);
+            assert_eq!(TokenRange::normalize(left.clone()), left);
+            for token in (-80..80).map(Token) {
+                let expected = whole.contains(token) && !TokenRange::any_contains(&others, token);
+                assert_eq!(TokenRange::any_contains(&left, token), expected, "{whole:?} {token}");
+            }
+        }
+        assert_eq!(range(3, i64::MIN).without(&[]), [range(3, i64::MIN)]);
     }
 
     #[test]

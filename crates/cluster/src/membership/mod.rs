@@ -2,7 +2,8 @@
 //! nodes say, and what follows from it - the nodes that every shard knows, `system.peers`, and what
 //! clients are told (`gms.Gossiper`, `service.StorageService`).
 //!
-//! - `join`: the start of this node in the ring.
+//! - `join`: how this node takes part in gossip.
+//! - `own`: where it stands in the ring.
 //! - `node_info`: what a node says of itself, and what two nodes cannot both be.
 //! - `peers`: `system.peers` and `system.peers_v2`.
 //! - `agree`: one schema for the ring.
@@ -16,6 +17,7 @@ mod index_status;
 mod join;
 mod node_info;
 mod old_sstables;
+mod own;
 mod part;
 mod peers;
 mod serve;
@@ -36,10 +38,12 @@ use ring::{Ring, Snitch};
 use rows::Mutation;
 use types::{Address, Reader};
 
-pub(crate) use join::Entry;
-pub use join::{JoinError, Joined};
+pub(crate) use join::Asked;
 pub use node_info::{Life, NodeInfo, Nodes};
+pub use own::{Place, Stage};
 pub(crate) use serve::PeerServer;
+
+use node_info::{Conflict, Own};
 
 use crate::clients::Clients;
 use crate::peers::{Gossip, Peers};
@@ -83,6 +87,10 @@ pub struct Membership {
     saved: RefCell<Nodes>,
     /// The other nodes of the ring.
     nodes: RefCell<Nodes>,
+    /// Where this node stands.
+    place: RefCell<Place>,
+    /// Of this start, in seconds since 1970.
+    generation: Cell<i32>,
     /// Who says where nodes are.
     snitch: Snitch,
     /// All nodes of the ring, this one included.
@@ -128,6 +136,8 @@ impl Membership {
             shadow: RefCell::default(),
             saved: RefCell::default(),
             nodes: RefCell::default(),
+            place: RefCell::default(),
+            generation: Cell::default(),
             snitch,
             ring: RefCell::default(),
             unsaved: RefCell::default(),
@@ -354,15 +364,23 @@ impl Membership {
             };
             saved.retain(|address, _| is_unheard(address));
         }
-        let identity = &self.shard.identity;
-        for conflict in node_info::settle(&mut nodes, identity.host_id, &identity.tokens) {
-            self.note(Level::Warn, conflict.to_string());
+        let own = Own {
+            address: self.local(),
+            host_id: self.shard.engine.host_id(),
+            tokens: self.place.borrow().owned(),
+            generation: self.generation.get(),
+        };
+        for conflict in node_info::settle(&mut nodes, &own) {
+            self.note(conflict.level(), conflict.to_string());
+            if let Conflict::Replaced { old, .. } = conflict {
+                self.step(Event::Replaced(old));
+            }
         }
         let before = self.nodes.replace(nodes.clone());
         let all: BTreeSet<Address> = before.keys().chain(nodes.keys()).copied().collect();
         for address in all {
             let (was, is) = (before.get(&address), nodes.get(&address));
-            let is_member = |node: Option<&NodeInfo>| node.is_some_and(|n| n.life != Life::Joining);
+            let is_member = |node: Option<&NodeInfo>| node.is_some_and(|n| n.life.is_member());
             if is_member(was) != is_member(is) {
                 self.step(Event::Member(address, is_member(is)));
             }
@@ -405,21 +423,6 @@ impl Membership {
         self.peers.know_ring(&ring);
     }
 
-    fn own_node(&self) -> ring::Node {
-        let identity = &self.shard.identity;
-        ring::Node {
-            address: self.messenger.settings().local,
-            host_id: types::Uuid::from_bytes(identity.host_id),
-            data_center: identity.data_center.as_str().into(),
-            rack: identity.rack.as_str().into(),
-            tokens: identity.tokens.iter().copied().collect(),
-            state: ring::State::Normal,
-            is_up: true,
-            is_local: true,
-            accepts_clients: self.serves_clients.get(),
-        }
-    }
-
     /// Tells clients what changed since they were last told.
     fn tell_clients(&self) {
         use protocol::{Event, StatusChange, TopologyChange};
@@ -433,7 +436,7 @@ impl Membership {
             }
             is_there
         });
-        for (address, node) in nodes.iter().filter(|(_, node)| node.life != Life::Joining) {
+        for (address, node) in nodes.iter().filter(|(_, node)| node.life.is_member()) {
             match told.get_mut(address) {
                 None if node.is_usable() => {
                     told.insert(*address, (node.native, true));

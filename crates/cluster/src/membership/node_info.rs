@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use gossip::{AppState, EndpointState, Status, read_tokens};
+use metrics::Level;
 use types::{Address, Token, Uuid};
 
 /// Conflicts that the operator is told of at once, at most.
@@ -17,23 +18,37 @@ const CONFLICTS_TOLD: usize = 16;
 pub enum Life {
     /// It is about to own its tokens.
     Joining,
+    /// It is about to own them in place of the node of that address.
+    Replacing(Address),
     /// It owns its tokens.
     Normal,
     /// It owns its tokens, and is about to give them up.
     Leaving,
-    /// It owns its tokens, and is about to own another.
-    Moving,
+    /// It owns its tokens, and is about to own that one instead, if it said which.
+    Moving(Option<Token>),
 }
 
 impl Life {
-    fn of(status: &Status) -> Option<Self> {
+    /// Of what a node says; a node of before 4.0 names the one it replaces without its port, which
+    /// is its own.
+    fn of(status: &Status, own_port: u16) -> Option<Self> {
         match status {
-            Status::Boot | Status::BootReplace(_) => Some(Self::Joining),
+            Status::Boot => Some(Self::Joining),
+            Status::BootReplace(node) => {
+                let of_ip = |ip: IpAddr| SocketAddr::new(ip, own_port);
+                let address = node.parse().or_else(|_| node.parse().map(of_ip)).ok()?;
+                Some(Self::Replacing(Address::new(address.ip(), address.port())))
+            }
             Status::Normal | Status::Shutdown | Status::Hibernate => Some(Self::Normal),
             Status::Leaving => Some(Self::Leaving),
-            Status::Moving => Some(Self::Moving),
+            Status::Moving(to) => Some(Self::Moving(to.map(Token))),
             _ => None,
         }
+    }
+
+    /// Does it own its tokens?
+    pub fn is_member(self) -> bool {
+        !matches!(self, Self::Joining | Self::Replacing(_))
     }
 }
 
@@ -79,7 +94,7 @@ impl NodeInfo {
     /// Of what it says; none of one that is no part of the ring, or does not say enough yet.
     pub fn of(address: Address, state: &EndpointState, is_up: bool) -> Option<Self> {
         let text = |kind| state.get(kind).unwrap_or_default();
-        let life = Life::of(&state.status())?;
+        let life = Life::of(&state.status(), address.port)?;
         let mut tokens = read_tokens(text(AppState::TOKENS)).ok().filter(|t| !t.is_empty())?;
         tokens.sort_unstable();
         tokens.dedup();
@@ -105,7 +120,7 @@ impl NodeInfo {
     /// A member that started again, and does not say yet what it is: it owns what it owned
     /// (`StorageService` takes nothing from one that says nothing). None if it says what it is.
     pub fn starting(&self, state: &EndpointState, is_up: bool) -> Option<Self> {
-        let is_silent = state.status() == Status::None && self.life != Life::Joining;
+        let is_silent = state.status() == Status::None && self.life.is_member();
         is_silent.then(|| Self {
             is_up,
             serves_clients: state
@@ -126,10 +141,11 @@ impl NodeInfo {
             tokens: self.tokens.clone(),
             state: match self.life {
                 Life::Joining => ring::State::Joining,
+                Life::Replacing(node) => ring::State::Replacing(node),
                 Life::Normal => ring::State::Normal,
                 Life::Leaving => ring::State::Leaving,
-                // which token it is to own is only known once it does
-                Life::Moving => ring::State::Normal,
+                Life::Moving(Some(to)) => ring::State::Moving(to),
+                Life::Moving(None) => ring::State::Normal,
             },
             is_up: self.is_up,
             is_local: false,
@@ -139,7 +155,7 @@ impl NodeInfo {
 
     /// May clients be told that it is up?
     pub fn is_usable(&self) -> bool {
-        self.is_up && self.serves_clients && self.life != Life::Joining
+        self.is_up && self.serves_clients && self.life.is_member()
     }
 
     /// Is it the same but for what changes all the time and is not stored?
@@ -186,6 +202,23 @@ pub enum Conflict {
         /// How many.
         tokens: usize,
     },
+    /// One took all tokens of another that is down.
+    Replaced {
+        /// Who is in the ring no more.
+        old: Address,
+        /// Who owns its tokens.
+        by: Address,
+    },
+}
+
+impl Conflict {
+    /// How grave it is: a node that took the place of another was to do so.
+    pub fn level(&self) -> Level {
+        match self {
+            Self::Replaced { .. } => Level::Info,
+            _ => Level::Warn,
+        }
+    }
 }
 
 impl std::fmt::Display for Conflict {
@@ -215,28 +248,82 @@ impl std::fmt::Display for Conflict {
                 "/{owner} and /{node} both claim {tokens} tokens: counted them as tokens of \
                  /{owner}, as it started last; stop one of the two and start it with other tokens"
             ),
+            Self::Replaced { old, by } => {
+                write!(f, "/{by} owns all tokens of /{old}, which is down: took /{old} out of the ring")
+            }
         }
     }
 }
 
+/// What this node is, whatever others say.
+pub struct Own {
+    /// Where it is.
+    pub address: Address,
+    /// Its host id.
+    pub host_id: [u8; 16],
+    /// The tokens that it owns.
+    pub tokens: BTreeSet<Token>,
+    /// When it started, in seconds since 1970.
+    pub generation: i32,
+}
+
 /// Takes out what two nodes cannot both be: of two with the same host id the one that started last
 /// is in the ring, and of a token that two say to own that one is the owner
-/// (`StorageService.handleStateNormal`). This node is who it is, and its tokens are its own,
-/// whatever others say: Cassandra would give up tokens to a node that started later.
-pub fn settle(
-    nodes: &mut Nodes,
-    own_host: [u8; 16],
-    own_tokens: &BTreeSet<Token>,
-) -> Vec<Conflict> {
-    let mut conflicts = Vec::new();
+/// (`StorageService.handleStateNormal`). Who is down and lost all its tokens to one that started
+/// later was replaced. This node is who it is, and its tokens are its own, whatever others say:
+/// Cassandra would give up tokens to a node that started later.
+pub fn settle(nodes: &mut Nodes, own: &Own) -> Vec<Conflict> {
     let mut newest_first: Vec<_> =
         nodes.values().map(|node| (Reverse(node.generation), node.address)).collect();
     newest_first.sort_unstable();
-    let mut hosts = BTreeMap::new();
-    for (_, address) in &newest_first {
+    let newest_first: Vec<_> = newest_first.into_iter().map(|(_, address)| address).collect();
+    let mut conflicts = settle_hosts(nodes, own, &newest_first);
+    let mut owners: BTreeMap<Token, Address> = BTreeMap::new();
+    for address in newest_first {
+        let Some(node) = nodes.get_mut(&address).filter(|n| n.life.is_member()) else {
+            continue;
+        };
+        let mut lost: BTreeMap<Address, usize> = BTreeMap::new();
+        node.tokens.retain(|token| {
+            let owner = match own.tokens.contains(token) {
+                true => own.address,
+                false => *owners.entry(*token).or_insert(address),
+            };
+            if owner != address {
+                *lost.entry(owner).or_default() += 1;
+            }
+            owner == address
+        });
+        let is_gone = node.tokens.is_empty();
+        let may_be_replaced = is_gone && !node.is_up;
+        let is_older = |than: Address| than != own.address || node.generation < own.generation;
+        match lost.keys().next().copied().filter(|by| may_be_replaced && is_older(*by)) {
+            Some(by) if lost.len() == 1 => {
+                conflicts.push(Conflict::Replaced { old: address, by });
+            }
+            _ => conflicts.extend(lost.into_iter().map(|(owner, tokens)| {
+                match owner == own.address {
+                    true => Conflict::OwnTokens { node: address, tokens },
+                    false => Conflict::Tokens { owner, node: address, tokens },
+                }
+            })),
+        }
+        if is_gone {
+            nodes.remove(&address);
+        }
+    }
+    // one that a thousand nodes are in is told of by its first lines
+    conflicts.truncate(CONFLICTS_TOLD);
+    conflicts
+}
+
+/// Of nodes with one host id only the newest stays, and none with that of this node.
+fn settle_hosts(nodes: &mut Nodes, own: &Own, newest_first: &[Address]) -> Vec<Conflict> {
+    let (mut conflicts, mut hosts) = (Vec::new(), BTreeMap::new());
+    for address in newest_first {
         let Some(host_id) = nodes.get(address).map(|node| node.host_id) else { continue };
         let newer = hosts.get(&host_id).copied();
-        if host_id == own_host {
+        if host_id == own.host_id {
             conflicts.push(Conflict::OwnHost(*address));
         } else if let Some(kept) = newer {
             conflicts.push(Conflict::Host { kept, gone: *address });
@@ -246,33 +333,6 @@ pub fn settle(
         }
         nodes.remove(address);
     }
-    let mut owners: BTreeMap<Token, Address> = BTreeMap::new();
-    for (_, address) in &newest_first {
-        let Some(node) = nodes.get_mut(address).filter(|n| n.life != Life::Joining) else {
-            continue;
-        };
-        let mut lost: BTreeMap<Option<Address>, usize> = BTreeMap::new();
-        node.tokens.retain(|token| {
-            let owner = match own_tokens.contains(token) {
-                true => None,
-                false => Some(*owners.entry(*token).or_insert(*address)),
-            };
-            let is_owner = owner == Some(*address);
-            if !is_owner {
-                *lost.entry(owner).or_default() += 1;
-            }
-            is_owner
-        });
-        if node.tokens.is_empty() {
-            nodes.remove(address);
-        }
-        conflicts.extend(lost.into_iter().map(|(owner, tokens)| match owner {
-            Some(owner) => Conflict::Tokens { owner, node: *address, tokens },
-            None => Conflict::OwnTokens { node: *address, tokens },
-        }));
-    }
-    // one that a thousand nodes are in is told of by its first lines
-    conflicts.truncate(CONFLICTS_TOLD);
     conflicts
 }
 
@@ -320,6 +380,9 @@ mod tests {
         for (status, life) in [
             ("shutdown,true", Some(Life::Normal)),
             ("BOOT,1", Some(Life::Joining)),
+            ("BOOT_REPLACE,10.0.0.9:7001", Some(Life::Replacing(Address::new([10, 0, 0, 9], 7001)))),
+            ("BOOT_REPLACE,10.0.0.9", Some(Life::Replacing(node(9)))),
+            ("MOVING,7", Some(Life::Moving(Some(Token(7))))),
             ("LEAVING,1", Some(Life::Leaving)),
             ("LEFT,1,2", None),
             ("removed,x,1", None),
@@ -356,13 +419,35 @@ mod tests {
             (4, state(8, 4, "NORMAL,3", &[3])),
             (5, state(99, 5, "BOOT,1", &[1])),
         ]);
-        settle(&mut all, host(99), &BTreeSet::new());
+        settle(&mut all, &own(99, &[]));
         let owned = |n: u8| all.get(&node(n)).map(|node| node.tokens.clone());
         assert_eq!(owned(1), None);
         assert_eq!(owned(2), Some(vec![Token(1), Token(2)]));
         assert_eq!(owned(3), None, "others own its tokens");
         assert_eq!(owned(4), Some(vec![Token(3)]));
         assert_eq!(owned(5), Some(vec![Token(1)]), "it owns nothing yet");
+    }
+
+    fn own(n: u8, tokens: &[i64]) -> Own {
+        let tokens = tokens.iter().copied().map(Token).collect();
+        Own { address: node(n), host_id: host(n), tokens, generation: 50 }
+    }
+
+    #[test]
+    fn who_is_down_and_lost_all_tokens_was_replaced() {
+        let settled = |is_up: bool, its: &[i64], own: &Own| {
+            let mut all =
+                nodes(&[(1, state(5, 1, "NORMAL,1", its)), (2, state(9, 2, "NORMAL,1", &[1, 2]))]);
+            all.get_mut(&node(1)).expect("it is there").is_up = is_up;
+            let conflicts = settle(&mut all, own);
+            (all.contains_key(&node(1)), conflicts)
+        };
+        let (nobody, by) = (own(99, &[]), |by: u8| Conflict::Replaced { old: node(1), by: node(by) });
+        assert_eq!(settled(false, &[1, 2], &nobody), (false, vec![by(2)]));
+        let both = Conflict::Tokens { owner: node(2), node: node(1), tokens: 2 };
+        assert_eq!(settled(true, &[1, 2], &nobody), (false, vec![both.clone()]));
+        assert_eq!(settled(false, &[1, 2, 3], &nobody), (true, vec![both]));
+        assert_eq!(settled(false, &[4, 5], &own(99, &[4, 5])), (false, vec![by(99)]));
     }
 
     fn host(n: u8) -> [u8; 16] {
@@ -379,7 +464,7 @@ mod tests {
             (5, state(6, 4, "NORMAL,6", &[6])),
             (6, state(7, 6, "NORMAL,2", &[2])),
         ]);
-        let conflicts = settle(&mut all, host(7), &[Token(2), Token(4)].into());
+        let conflicts = settle(&mut all, &own(7, &[2, 4]));
         let owned = |n: u8| all.get(&node(n)).map(|node| node.tokens.clone());
         assert_eq!(owned(1), None, "its host id is this node's");
         assert_eq!(owned(2), Some(vec![Token(3)]), "a token of it is this node's");

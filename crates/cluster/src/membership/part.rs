@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use gossip::{AppState, Event};
 use metrics::Level;
-use types::{Address, Token};
+use types::Address;
 
 use super::Membership;
 
@@ -35,16 +35,12 @@ impl Membership {
         self.note(Level::Warn, "Starting gossip by operator request".to_owned());
         let before = self.gossiper.borrow().local().heartbeat.generation;
         let now = i32::try_from(self.env.unix_micros() / MICROS).unwrap_or(i32::MAX);
-        let token = self.shard.identity.tokens.first().copied().unwrap_or(Token(0));
-        let normal = format!("NORMAL,{token}");
-        let states = vec![
-            (AppState::TOKENS, self.own_tokens()),
-            (AppState::STATUS_WITH_PORT, normal.clone()),
-            (AppState::STATUS, normal),
-            // Cassandra leaves that at false, and its clients without this node
-            (AppState::RPC_READY, self.serves_clients.get().to_string()),
-        ];
-        self.step(Event::Start { generation: now.max(before.saturating_add(1)), states });
+        let mut states = self.place.borrow().states();
+        // Cassandra leaves that at false, and its clients without this node
+        states.push((AppState::RPC_READY, self.serves_clients.get().to_string()));
+        let generation = now.max(before.saturating_add(1));
+        self.generation.set(generation);
+        self.step(Event::Start { generation, states });
     }
 
     /// Begins by other seeds; by those that there are, if all are this node. Those that are not

@@ -73,7 +73,7 @@ impl Membership {
         let nodes: Vec<NodeInfo> = {
             let nodes = self.nodes.borrow();
             let here = nodes.values().filter(|n| n.address.ip == changed.ip);
-            here.filter(|node| node.life != Life::Joining).cloned().collect()
+            here.filter(|node| node.life.is_member()).cloned().collect()
         };
         let is_gone = !nodes.iter().any(|node| node.address == changed);
         let text = |value: &str| Internal::Value(value.as_bytes().to_vec());

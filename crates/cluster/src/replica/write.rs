@@ -65,7 +65,7 @@ impl Replica {
         let hint = Hint::read(&mut reader).map_err(unreadable)?;
         let (created, gc_grace) = (hint.created, hint.gc_grace);
         // of a node that leaves and hands on what it kept for a third one
-        if hint.host.to_bytes() != self.shard.identity.host_id {
+        if hint.host.to_bytes() != self.shard.engine.host_id() {
             match mutation(hint.mutation, &self.shard.schema()) {
                 Ok(_) | Err(FailureReason::IncompatibleSchema) => {}
                 Err(reason) => return Err(reason),

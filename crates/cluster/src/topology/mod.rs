@@ -1,6 +1,9 @@
 //! Operations that bring data to the nodes that are to have it: this node's streams, and what it
 //! asks for and gives in them.
 
+mod available;
+mod fetch;
+mod join;
 mod rebuild;
 mod sources;
 mod streams;
@@ -12,6 +15,8 @@ use streaming::Streaming;
 
 use crate::peers::Peers;
 use crate::shard_context::ShardContext;
+pub use fetch::NoSource;
+pub use join::{Join, JoinError, Joined, Standing};
 pub use rebuild::{Rebuild, RebuildError, RebuildRequest, parse_ranges};
 
 /// A shard's streams, and the operations that use them.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+mod joining;
 mod tls;
 
 use crate::error::{Error, Result};

@@ -56,6 +56,21 @@ pub(super) static KEYS: &[Key] = &[
     // How long news takes to be known by all nodes. Cassandra has the JVM property
     // cassandra.ring_delay_ms.
     key("ring_delay", Quantity(&MILLIS_INT), "30s", Served),
+    // Whether the node becomes a part of the ring when it starts; else at `nodetool join`. Cassandra
+    // has the JVM property cassandra.join_ring.
+    key("join_ring", Bool, "true", Served),
+    // Whether a node that has fetched its data takes writes and serves no reads until `nodetool
+    // join`. Cassandra has the JVM property cassandra.write_survey.
+    key("write_survey", Bool, "false", Served),
+    // The node that is down whose place this one takes. Cassandra has the JVM properties
+    // cassandra.replace_address and cassandra.replace_address_first_boot, of which the latter may
+    // stay set once this node has its data.
+    key("replace_address", Text, "null", Served),
+    key("replace_address_first_boot", Text, "null", Served),
+    // Whether a node that joins fetches each range from the replica that gives it up, so that
+    // nothing that was acknowledged is missing, and joins only while no other node moves. Cassandra
+    // has the JVM property cassandra.consistent.rangemovement.
+    key("consistent_rangemovement", Bool, "true", Served),
     // The cost of hashing a password. Cassandra has the JVM property
     // cassandra.auth_bcrypt_gensalt_log2_rounds.
     key("auth_bcrypt_gensalt_log2_rounds", Int(4, MAX_BCRYPT_ROUNDS), "10", Served),

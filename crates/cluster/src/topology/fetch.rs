@@ -1,0 +1,178 @@
+//! What a node that joins fetches, and from whom (`RangeStreamer`). Pure.
+//!
+//! Where a range has all its replicas, the newcomer takes the place of one of them. It must have
+//! what that one has: a write that was acknowledged by a quorum of the old replicas would else be
+//! on less than a quorum of the new ones. So that one is the source, and no other will do, unless
+//! `consistent_rangemovement` is false.
+
+use std::collections::BTreeMap;
+
+use ring::{NodeIndex, Placement, Ring, State};
+use schema::{Keyspace, Strategy};
+use types::{Address, TokenRange};
+
+use super::sources;
+
+/// Ranges of a keyspace that a node is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    pub keyspace: String,
+    pub ranges: Vec<TokenRange>,
+}
+
+/// What is to be fetched.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// By who is asked.
+    pub asks: BTreeMap<Address, Vec<Ask>>,
+    /// What nobody else has and has one replica: the node that had it is gone.
+    pub lost: Vec<Ask>,
+}
+
+/// Why it cannot be fetched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSource {
+    /// Who gives a range up is down.
+    #[error(
+        "A node required to move the data consistently is down (/{node}, keyspace {keyspace}): \
+         start it, and then resume; or set consistent_rangemovement to false to take the data of \
+         any replica, and repair afterwards"
+    )]
+    Down {
+        /// The node.
+        node: Address,
+        /// The keyspace.
+        keyspace: String,
+    },
+    /// Nobody who has a range is up.
+    #[error(
+        "Unable to find sufficient sources for streaming range ({},{}] in keyspace {keyspace}: \
+         no replica of it is up; start one, and then resume",
+        range.left, range.right
+    )]
+    Nobody {
+        /// The range.
+        range: TokenRange,
+        /// The keyspace.
+        keyspace: String,
+    },
+    /// The ring does not know where its replicas are.
+    #[error("The replication strategy of keyspace {0} is not supported")]
+    Strategy(String),
+}
+
+/// The ring as this node sees it, and what of it counts for a fetch.
+pub(super) struct Fetch<'a> {
+    ring: &'a Ring,
+    /// The ring once this node has joined.
+    after: Option<Ring>,
+    is_strict: bool,
+}
+
+impl<'a> Fetch<'a> {
+    /// `is_strict`: from who gives a range up, where one does.
+    pub fn new(ring: &'a Ring, is_strict: bool) -> Self {
+        let mut nodes = ring.nodes().to_vec();
+        let is_joining = ring.node(ring.local()).state == State::Joining;
+        nodes.iter_mut().filter(|node| node.is_local).for_each(|node| node.state = State::Normal);
+        let after = ring.with_nodes(nodes).ok().filter(|_| is_joining && is_strict);
+        Self { ring, after, is_strict }
+    }
+
+    /// What of a keyspace this node lacks; `has` is here already.
+    pub fn plan(
+        &self,
+        keyspace: &Keyspace,
+        has: &[TokenRange],
+        wanted: &mut Wanted,
+    ) -> Result<(), NoSource> {
+        let name = keyspace.name.to_string();
+        let strategy = &keyspace.replication.strategy;
+        if *strategy == Strategy::Local {
+            return Ok(());
+        }
+        let placement = self.ring.placement(strategy);
+        let placement = placement.ok_or_else(|| NoSource::Strategy(name.clone()))?;
+        let mut lost = Vec::new();
+        let mut asks: BTreeMap<Address, Vec<TokenRange>> = BTreeMap::new();
+        let mut ask = |node: NodeIndex, range| {
+            asks.entry(self.ring.node(node).address).or_default().push(range);
+        };
+        let mut anybody = Vec::new();
+        for range in self.lacks(placement, has) {
+            let givers = self.givers(strategy, placement, range);
+            if let Some(node) = givers.iter().find(|node| !self.ring.is_up(**node)) {
+                let node = self.ring.node(*node).address;
+                return Err(NoSource::Down { node, keyspace: name });
+            }
+            givers.iter().for_each(|node| ask(*node, range));
+            if givers.is_empty() {
+                anybody.push(range);
+            }
+        }
+        let is_up = |node: NodeIndex| self.ring.is_up(node);
+        let picked = sources::pick(self.ring, placement, &anybody, is_up);
+        // what has no replica at all nobody ever had
+        let nowhere = picked.nowhere.into_iter();
+        for range in nowhere.filter(|range| !placement.at(range.right).natural.is_empty()) {
+            let has_others = self.others_have(placement, range);
+            // nobody else has what has one replica, which is gone
+            if has_others || self.is_strict || placement.replication_factor() > 1 {
+                return Err(NoSource::Nobody { range, keyspace: name });
+            }
+            lost.push(range);
+        }
+        for (node, ranges) in picked.of {
+            ranges.into_iter().for_each(|range| ask(node, range));
+        }
+        for (node, ranges) in asks {
+            let ask = Ask { keyspace: name.clone(), ranges };
+            wanted.asks.entry(node).or_default().push(ask);
+        }
+        if !lost.is_empty() {
+            wanted.lost.push(Ask { keyspace: name, ranges: lost });
+        }
+        Ok(())
+    }
+
+    /// What this node is about to have, or has to have, and has not: pieces with one set of
+    /// replicas each.
+    fn lacks(&self, placement: &Placement, has: &[TokenRange]) -> Vec<TokenRange> {
+        let local = self.ring.local();
+        let wanted: Vec<TokenRange> = match self.ring.node(local).state.is_member() {
+            true => placement.ranges_of(local).collect(),
+            false => placement.pending_ranges_of(local).collect(),
+        };
+        let whole = wanted.into_iter().flat_map(TokenRange::unwrap);
+        whole.flat_map(|range| range.without(has)).collect()
+    }
+
+    /// Who gives a range up to this node, where it has all its replicas.
+    fn givers(
+        &self,
+        strategy: &Strategy,
+        placement: &Placement,
+        range: TokenRange,
+    ) -> Vec<NodeIndex> {
+        let Some(after) = self.after.as_ref().and_then(|after| after.placement(strategy)) else {
+            return Vec::new();
+        };
+        let natural = placement.at(range.right).natural;
+        if natural.len() < placement.replication_factor() as usize {
+            return Vec::new();
+        }
+        let later = after.at(range.right).natural;
+        natural.iter().copied().filter(|node| !later.contains(node)).collect()
+    }
+
+    fn others_have(&self, placement: &Placement, range: TokenRange) -> bool {
+        let local = self.ring.local();
+        // who is replaced has it, and is down for good
+        let replaced = match self.ring.node(local).state {
+            State::Replacing(node) => self.ring.find(node),
+            _ => None,
+        };
+        let natural = placement.at(range.right).natural.iter();
+        natural.copied().any(|node| node != local && Some(node) != replaced)
+    }
+}

@@ -1,0 +1,156 @@
+//! How a node joins: by what it was, by its settings, and by what the ring says. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use config::Config;
+use gossip::{AppState, States, Status, read_tokens};
+use types::{Address, Token, Uuid};
+
+use super::error::JoinError;
+use super::steps::Kind;
+use crate::membership::{Life, Nodes};
+use crate::saved_place::{Bootstrap, SavedPlace};
+
+/// The node whose place is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Replaced {
+    pub address: Address,
+    pub tokens: BTreeSet<Token>,
+    /// Its host id, where it is the node that was at this address before.
+    pub host_id: Option<[u8; 16]>,
+}
+
+/// How the node joins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Intent {
+    pub kind: Kind,
+    /// Whose place it takes.
+    pub replaces: Option<Replaced>,
+    /// Tokens that it has already; none if it is to choose them.
+    pub tokens: BTreeSet<Token>,
+}
+
+/// This node, and what it heard.
+pub(super) struct Situation<'a> {
+    pub config: &'a Config,
+    pub local: Address,
+    pub host_id: [u8; 16],
+    pub saved: &'a SavedPlace,
+    /// What the ring says of all nodes, this one included.
+    pub states: &'a States,
+    /// The other nodes of the ring.
+    pub others: &'a Nodes,
+}
+
+impl Situation<'_> {
+    /// How this node joins.
+    pub fn intent(&self) -> Result<Intent, JoinError> {
+        let joining = &self.config.joining;
+        let is_complete = self.saved.bootstrap == Bootstrap::Completed;
+        if self.saved.bootstrap == Bootstrap::Decommissioned {
+            return Err(JoinError::Decommissioned);
+        }
+        match joining.replaces {
+            Some(replaces) if !is_complete || !replaces.at_first_start_only => {
+                let address = replaces.address;
+                return self.replacement(Address::new(address.ip(), address.port()));
+            }
+            _ => {}
+        }
+        self.check_address()?;
+        let tokens = self.saved.tokens.clone();
+        let of = |kind, tokens| Ok(Intent { kind, replaces: None, tokens });
+        if is_complete {
+            let (saved, configured) = (tokens.len(), self.config.num_tokens as usize);
+            return match saved == configured || saved == 0 {
+                true => of(Kind::Return, tokens),
+                false => Err(JoinError::TokenCount { saved, configured }),
+            };
+        }
+        let taken = self.taken();
+        let are_good = tokens.len() == self.config.num_tokens as usize
+            && !tokens.iter().any(|token| taken.contains_key(token));
+        let tokens = if are_good { tokens } else { BTreeSet::new() };
+        let has_data = self.others.values().any(|node| node.life.is_member());
+        if !has_data || !self.config.auto_bootstrap {
+            return of(Kind::Settle, tokens);
+        }
+        let moving: Vec<_> = self.moving().collect();
+        match moving.is_empty() || !joining.is_consistent {
+            true => of(Kind::Fetch, tokens),
+            false => Err(JoinError::OthersMove(moving)),
+        }
+    }
+
+    /// Others that are about to own other tokens.
+    fn moving(&self) -> impl Iterator<Item = Address> {
+        let moves = |life: Life| life != Life::Normal;
+        self.others.values().filter(move |node| moves(node.life)).map(|node| node.address)
+    }
+
+    /// Another that does what must not be done by two at a time, and that goes on: of two that
+    /// began at the same time the one of the lower address does.
+    pub fn rival(&self, intent: &Intent) -> Option<Address> {
+        let mut others = self.others.values();
+        let rival = match &intent.replaces {
+            Some(replaced) => others.find(|node| node.life == Life::Replacing(replaced.address)),
+            None if self.config.joining.is_consistent => others.find(|node| match node.life {
+                Life::Normal => false,
+                Life::Joining | Life::Replacing(_) => node.address < self.local,
+                Life::Leaving | Life::Moving(_) => true,
+            }),
+            None => None,
+        };
+        rival.map(|node| node.address)
+    }
+
+    /// Tokens of other nodes.
+    pub fn taken(&self) -> BTreeMap<Token, Address> {
+        let of = |node: &crate::membership::NodeInfo| {
+            let address = node.address;
+            node.tokens.clone().into_iter().map(move |token| (token, address))
+        };
+        self.others.values().flat_map(of).collect()
+    }
+
+    /// Nobody else may have this node's address. Who was about to join there may be forgotten.
+    fn check_address(&self) -> Result<(), JoinError> {
+        let Some(own) = self.states.get(&self.local) else { return Ok(()) };
+        let host_id = Uuid::from_bytes(self.host_id).to_string();
+        let is_another = own.get(AppState::HOST_ID).is_some_and(|other| other != host_id);
+        let status = own.status();
+        match is_another && !status.is_dead() && !status.is_joining() {
+            true => Err(JoinError::AddressTaken(self.local)),
+            false => Ok(()),
+        }
+    }
+
+    fn replacement(&self, address: Address) -> Result<Intent, JoinError> {
+        if self.saved.bootstrap == Bootstrap::Completed {
+            return Err(JoinError::ReplaceBootstrapped);
+        }
+        if !self.config.joining.at_start {
+            return Err(JoinError::ReplaceApart);
+        }
+        if !self.config.auto_bootstrap {
+            return Err(JoinError::ReplaceWithoutData);
+        }
+        let is_there = |status: Status| !status.is_dead() || status == Status::Hibernate;
+        let state = self.states.get(&address).filter(|state| is_there(state.status()));
+        let state = state.ok_or(JoinError::ReplaceUnknown(address))?;
+        let tokens = state.get(AppState::TOKENS).and_then(|text| read_tokens(text).ok());
+        let tokens: BTreeSet<Token> = tokens.unwrap_or_default().into_iter().collect();
+        if tokens.is_empty() {
+            return Err(JoinError::ReplaceNoTokens(address));
+        }
+        let mut host_id = None;
+        if address == self.local {
+            let its = state.get(AppState::HOST_ID).and_then(Uuid::parse);
+            host_id = Some(its.ok_or(JoinError::ReplaceUnknown(address))?.to_bytes());
+        } else {
+            self.check_address()?;
+        }
+        let replaces = Some(Replaced { address, tokens: tokens.clone(), host_id });
+        Ok(Intent { kind: Kind::Fetch, replaces, tokens })
+    }
+}

@@ -1,0 +1,441 @@
+//! How this node becomes a part of the ring (`StorageService.joinTokenRing`): as a member that
+//! returns, as a new one that fetches the data of its tokens, in the place of a node that is dead,
+//! or, by the operator's word, without data.
+//!
+//! - `intent`: which of these it is.
+//! - `steps`: the steps of it, in their order.
+//! - `tokens`: which tokens a new node takes.
+//! - `error`: why it does not join.
+//!
+//! Each step that must outlive a crash is saved before the next one begins. A node that starts
+//! again begins anew with the tokens that it had.
+
+mod error;
+mod intent;
+mod steps;
+mod tokens;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use gossip::States;
+use metrics::Level;
+use streaming::wire::{Operation, Request};
+use streaming::{Plan, Streaming};
+use types::{Address, TokenRange};
+
+pub use error::JoinError;
+pub use steps::Standing;
+
+use super::available::Available;
+use super::fetch::{Ask, Fetch, Wanted};
+use crate::membership::{Asked, Membership, Nodes, Place, Stage};
+use crate::peers::Peers;
+use crate::saved_place::{Bootstrap, SavedPlace, take_host_id};
+use crate::shard_context::ShardContext;
+use intent::{Intent, Situation};
+use steps::{Kind, Step, Steps};
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Joined {
+    /// Other nodes of the ring.
+    pub others: usize,
+    /// Those that are down.
+    pub down: Vec<Address>,
+}
+
+/// This node's way into the ring; on the first shard.
+pub struct Join {
+    shard: Rc<ShardContext>,
+    peers: Rc<Peers>,
+    membership: Rc<Membership>,
+    streaming: Rc<Streaming>,
+    available: Available,
+    saved: RefCell<SavedPlace>,
+    steps: RefCell<Steps>,
+    /// How it joins, once that is known.
+    intent: RefCell<Option<Intent>>,
+}
+
+impl Join {
+    pub(crate) fn new(
+        (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
+        membership: &Rc<Membership>,
+        streaming: &Rc<Streaming>,
+        saved: SavedPlace,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            peers: Rc::clone(peers),
+            membership: Rc::clone(membership),
+            streaming: Rc::clone(streaming),
+            available: Available::new(&shard.engine),
+            saved: RefCell::new(saved),
+            steps: RefCell::new(Steps::apart()),
+            intent: RefCell::default(),
+        })
+    }
+
+    /// Where the node stands.
+    pub fn standing(&self) -> Standing {
+        self.steps.borrow().standing()
+    }
+
+    /// How far it is with its data.
+    pub fn bootstrap(&self) -> Bootstrap {
+        self.saved.borrow().bootstrap
+    }
+
+    /// In Cassandra's words (`StorageService.Mode`).
+    pub fn mode(&self) -> &'static str {
+        match self.standing() {
+            Standing::Apart => "STARTING",
+            Standing::Joining | Standing::Surveying => "JOINING",
+            Standing::Broken => "JOINING_FAILED",
+            Standing::Member => "NORMAL",
+        }
+    }
+
+    /// Takes part in gossip and, unless the operator wants to say when, joins. A node whose data
+    /// could not be fetched stays: it can go on later.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub(crate) async fn start(&self) -> Result<Joined, JoinError> {
+        if self.bootstrap() != Bootstrap::Completed {
+            self.available.clear().await?;
+        }
+        let asked = self.membership.ask_ring().await?;
+        let asked = asked.ok_or_else(|| JoinError::NoPeers(self.membership.silent_seeds()))?;
+        let intent = self.situation((&asked.states, &asked.others), |now| now.intent())?;
+        if !self.shard.config.joining.at_start {
+            let tokens = self.saved.borrow().tokens.clone();
+            let stage = if tokens.is_empty() { Stage::Apart } else { Stage::Hibernating };
+            self.enter(asked, Place { stage, tokens }, Kind::Return).await?;
+            let text = "Not joining ring as requested. Use nodetool join to initiate ring joining";
+            self.note(Level::Info, text);
+            return Ok(self.joined());
+        }
+        let stage = match (intent.kind, &intent.replaces) {
+            (Kind::Return, _) => Stage::Member,
+            (_, Some(replaced)) if replaced.host_id.is_some() => Stage::Hibernating,
+            _ => Stage::Apart,
+        };
+        if let Some(host_id) = intent.replaces.as_ref().and_then(|replaced| replaced.host_id) {
+            self.note(
+                Level::Warn,
+                "Writes will not be forwarded to this node during replacement because it has the \
+                 same address as the node to be replaced. If that node was down for longer than \
+                 max_hint_window, run a repair afterwards",
+            );
+            take_host_id(&self.shard.engine, host_id).await?;
+        }
+        let tokens = if stage == Stage::Apart { BTreeSet::new() } else { intent.tokens.clone() };
+        self.enter(asked, Place { stage, tokens }, intent.kind).await?;
+        self.begin(intent);
+        self.run().await?;
+        Ok(self.joined())
+    }
+
+    /// Fetches what could not be fetched, and joins then.
+    ///
+    /// # Errors
+    /// If there is nothing to go on with, or it fails again.
+    pub async fn resume(&self) -> Result<(), JoinError> {
+        if !self.steps.borrow_mut().resume() {
+            return Err(JoinError::NotBroken);
+        }
+        self.note(Level::Info, "Resuming bootstrap...");
+        self.run().await?;
+        match self.standing() {
+            Standing::Broken => Err(JoinError::Incomplete),
+            _ => Ok(()),
+        }
+    }
+
+    /// Joins by the operator's word, where the node waits for it.
+    ///
+    /// # Errors
+    /// If it does not wait for it, or cannot join.
+    pub async fn join(&self) -> Result<(), JoinError> {
+        match self.standing() {
+            Standing::Member => return Err(JoinError::Joined),
+            Standing::Joining | Standing::Broken => return Err(JoinError::Incomplete),
+            Standing::Surveying => {
+                self.note(Level::Info, "Leaving write survey mode and joining ring at operator request");
+                self.steps.borrow_mut().end_survey();
+            }
+            Standing::Apart => {
+                self.note(Level::Info, "Joining ring by operator request");
+                let intent = self.situation_now(|now| now.intent())?;
+                self.begin(intent);
+            }
+        }
+        self.run().await?;
+        match self.standing() {
+            Standing::Broken => Err(JoinError::Incomplete),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks about this node and what it heard at the start.
+    fn situation<T>(
+        &self,
+        (states, others): (&States, &Nodes),
+        ask: impl FnOnce(&Situation<'_>) -> T,
+    ) -> T {
+        ask(&Situation {
+            config: &self.shard.config,
+            local: self.membership.local(),
+            host_id: self.shard.engine.host_id(),
+            saved: &self.saved.borrow(),
+            states,
+            others,
+        })
+    }
+
+    /// Asks about this node and what it hears now.
+    fn situation_now<T>(&self, ask: impl FnOnce(&Situation<'_>) -> T) -> T {
+        let all = self.membership.endpoints().into_iter();
+        let states = all.map(|endpoint| (endpoint.address, endpoint.state)).collect();
+        self.situation((&states, &self.membership.nodes()), ask)
+    }
+
+    fn begin(&self, intent: Intent) {
+        let surveys = self.shard.config.joining.surveys_writes;
+        self.steps.borrow_mut().begin(intent.kind, surveys);
+        self.intent.replace(Some(intent));
+    }
+
+    fn joined(&self) -> Joined {
+        let (others, down) = self.membership.census();
+        Joined { others, down }
+    }
+
+    fn note(&self, level: Level, text: impl Into<String>) {
+        self.peers.note(level, text.into());
+    }
+
+    /// Takes part in gossip.
+    async fn enter(&self, asked: Asked, place: Place, kind: Kind) -> Result<(), JoinError> {
+        let has_others = !asked.others.is_empty();
+        let behind = self.membership.take_part(asked, place).await;
+        if !behind.is_empty() && kind == Kind::Fetch {
+            return Err(JoinError::NoSchema(behind));
+        }
+        if !behind.is_empty() {
+            let names: Vec<_> = behind.iter().map(|node| format!("/{node}")).collect();
+            let text = format!(
+                "did not receive the schema of {} in time: joining without it, and still asking \
+                 for it",
+                names.join(", ")
+            );
+            self.note(Level::Warn, text);
+        }
+        let unserved = schema::unserved(&self.shard.schema());
+        if has_others && !unserved.is_empty() {
+            let names: Vec<_> = unserved.iter().map(ToString::to_string).collect();
+            return Err(JoinError::Unserved(names.join("; ")));
+        }
+        Ok(())
+    }
+
+    /// Takes the steps that can be taken now.
+    async fn run(&self) -> Result<(), JoinError> {
+        loop {
+            let next = self.steps.borrow().next();
+            let Some(step) = next else { return Ok(()) };
+            let taken = self.take(step).await;
+            match taken {
+                Ok(()) => self.steps.borrow_mut().done(step),
+                Err(error) => {
+                    self.steps.borrow_mut().failed(step);
+                    if step != Step::Fetch {
+                        return Err(error);
+                    }
+                    let text = format!(
+                        "bootstrap failed, this node is not in the ring yet: {error}. Run nodetool \
+                         bootstrap resume --force to go on, or start the node again"
+                    );
+                    self.note(Level::Error, text);
+                    return Ok(());
+                }
+            }
+            if self.standing() == Standing::Surveying {
+                self.note(
+                    Level::Info,
+                    "Startup complete, but write survey mode is active, not becoming an active \
+                     ring member. Use nodetool join to finalize ring joining",
+                );
+            }
+        }
+    }
+
+    async fn take(&self, step: Step) -> Result<(), JoinError> {
+        let intent = self.intent.borrow().clone().expect("a node that joins knows how");
+        match step {
+            Step::Check => self.check(intent).await,
+            Step::Record => {
+                let before = self.bootstrap();
+                let fetches = intent.kind == Kind::Fetch;
+                let bootstrap = if fetches { Bootstrap::InProgress } else { before };
+                self.save(SavedPlace { bootstrap, tokens: intent.tokens }).await
+            }
+            Step::Announce => self.announce(&intent).await,
+            Step::Fetch => self.fetch(&intent).await,
+            Step::Complete => {
+                let tokens = intent.tokens;
+                self.save(SavedPlace { bootstrap: Bootstrap::Completed, tokens }).await?;
+                if intent.kind == Kind::Fetch {
+                    self.available.clear().await?;
+                }
+                Ok(())
+            }
+            Step::Serve => {
+                self.membership.take_place(Place { stage: Stage::Member, tokens: intent.tokens });
+                Ok(())
+            }
+        }
+    }
+
+    async fn save(&self, place: SavedPlace) -> Result<(), JoinError> {
+        place.save(&self.shard.engine).await?;
+        self.saved.replace(place);
+        Ok(())
+    }
+
+    /// Tokens are chosen, and who is replaced is dead.
+    async fn check(&self, mut intent: Intent) -> Result<(), JoinError> {
+        if let Some(replaced) = &intent.replaces
+            && replaced.host_id.is_none()
+            && !self.membership.is_silent(replaced.address).await
+        {
+            return Err(JoinError::ReplaceLive(replaced.address));
+        }
+        if intent.tokens.is_empty() {
+            let taken = self.situation_now(|now| now.taken());
+            intent.tokens = tokens::choose(&self.shard.env, &self.shard.config, &taken)?;
+            self.intent.replace(Some(intent));
+        }
+        Ok(())
+    }
+
+    /// All others know that this node is to be written to before anything is fetched.
+    async fn announce(&self, intent: &Intent) -> Result<(), JoinError> {
+        let stage = match &intent.replaces {
+            // nobody writes to it before it serves: it takes its own place again
+            Some(replaced) if replaced.host_id.is_some() => return Ok(()),
+            Some(replaced) => Stage::Replacing(replaced.address),
+            None => Stage::Joining,
+        };
+        if self.shard.env.planted("join_fetches_unannounced") {
+            return Ok(());
+        }
+        self.membership.take_place(Place { stage, tokens: intent.tokens.clone() });
+        let text = format!("JOINING: waiting for all nodes to hear of it, at least for ring_delay \
+             ({:?})", self.shard.config.ring_delay);
+        self.note(Level::Info, text);
+        let unaware = self.membership.be_heard().await;
+        let rival = self.situation_now(|now| now.rival(intent));
+        if let Some(rival) = rival {
+            self.membership.withdraw();
+            return Err(JoinError::OthersMove(vec![rival]));
+        }
+        if unaware.is_empty() {
+            return Ok(());
+        }
+        if self.shard.config.joining.is_consistent {
+            self.membership.withdraw();
+            return Err(JoinError::Unheard(unaware));
+        }
+        let text = JoinError::Unheard(unaware).to_string();
+        self.note(Level::Warn, text);
+        Ok(())
+    }
+
+    /// Fetches until nothing is missing: keyspaces may be made meanwhile.
+    async fn fetch(&self, intent: &Intent) -> Result<(), JoinError> {
+        if self.shard.env.planted("join_serves_empty") {
+            return Ok(());
+        }
+        loop {
+            let wanted = self.wanted(intent)?;
+            for Ask { keyspace, ranges } in &wanted.lost {
+                let text = format!(
+                    "Unable to find sufficient sources for streaming {} ranges in keyspace \
+                     {keyspace} with RF=1: their data is lost with the node that had it",
+                    ranges.len()
+                );
+                self.note(Level::Warn, text);
+                self.available.add(keyspace, ranges).await?;
+            }
+            if wanted.asks.is_empty() {
+                return Ok(());
+            }
+            self.stream(wanted).await?;
+        }
+    }
+
+    fn wanted(&self, intent: &Intent) -> Result<Wanted, JoinError> {
+        let schema = self.shard.schema();
+        let is_strict = self.shard.config.joining.is_consistent && intent.replaces.is_none();
+        let is_strict = is_strict && !self.shard.env.planted("join_fetches_from_anybody");
+        let mut wanted = Wanted::default();
+        for keyspace in schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual) {
+            let scope = self.peers.scope(keyspace);
+            let scope = scope.map_err(|error| JoinError::Streams(error.message))?;
+            let Some(scope) = scope else { continue };
+            let has = self.available.of(&keyspace.name);
+            Fetch::new(&scope.ring, is_strict).plan(keyspace, &has, &mut wanted)?;
+        }
+        Ok(wanted)
+    }
+
+    async fn stream(&self, wanted: Wanted) -> Result<(), JoinError> {
+        let endpoint = self.membership.local();
+        let mut plan = Plan::new(Operation::Bootstrap);
+        let request = |ask: &Ask| Request {
+            keyspace: ask.keyspace.clone(),
+            endpoint,
+            ranges: ask.ranges.clone(),
+            transient_ranges: Vec::new(),
+            tables: Vec::new(),
+        };
+        for (node, asks) in &wanted.asks {
+            plan.requests.insert(*node, asks.iter().map(request).collect());
+        }
+        let nodes: Vec<_> = wanted.asks.keys().map(|node| format!("/{node}")).collect();
+        self.note(Level::Info, format!("JOINING: fetching data from {}", nodes.join(", ")));
+        let ran = self.streaming.run(plan).await;
+        let failed = ran.err().unwrap_or_default();
+        let has_failed = |node: &Address| failed.iter().any(|(other, _)| other == node);
+        let counts_all = self.shard.env.planted("join_counts_what_failed");
+        for (keyspace, ranges) in came(&wanted, |node| !has_failed(node) || counts_all) {
+            self.available.add(&keyspace, &ranges).await?;
+        }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let each = failed.iter().map(|(node, why)| format!("/{node}: {why}"));
+        Err(JoinError::Streams(each.collect::<Vec<_>>().join("; ")))
+    }
+}
+
+/// Ranges by keyspace that came from all who were asked for them.
+fn came(wanted: &Wanted, did_come: impl Fn(&Address) -> bool) -> Vec<(String, Vec<TokenRange>)> {
+    let (mut came, mut missing) = (Vec::new(), BTreeSet::new());
+    for (node, asks) in &wanted.asks {
+        for Ask { keyspace, ranges } in asks {
+            match did_come(node) {
+                true => came.push((keyspace.clone(), ranges.clone())),
+                false => missing.extend(ranges.iter().map(|range| (keyspace.clone(), *range))),
+            }
+        }
+    }
+    for (keyspace, ranges) in &mut came {
+        ranges.retain(|range| !missing.contains(&(keyspace.clone(), *range)));
+    }
+    came
+}
