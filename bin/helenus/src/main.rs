@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Parser;
 use config::Config;
 use env::real::{self, RealOptions};
-use node::{Message, NodeError, Ready, io_depth, run_shard};
+use node::{Message, NOT_LISTENING, NodeError, Ready, io_depth, run_shard};
 use server::ConnectionLimits;
 
 #[global_allocator]
@@ -158,10 +158,7 @@ fn announce(ready: &Ready) {
         eprintln!("{note}");
     }
     if !ready.serves_clients {
-        println!(
-            "Not serving CQL clients: start_native_transport is false, or the node is stopping; \
-             nodetool enablebinary starts serving"
-        );
+        println!("{NOT_LISTENING}");
         return;
     }
     println!(

@@ -11,6 +11,7 @@ use common::{Fake, answer, say_with};
 
 /// A command line for each verb that shows something, and for each of its forms.
 const SHOWING: &[&str] = &[
+    "bootstrap resume -f",
     "compactionhistory",
     "compactionstats",
     "compactionstats -H",
@@ -99,6 +100,7 @@ const DOING: &[&str] = &[
     "enablehandoff",
     "enablehintsfordc dc2",
     "flush",
+    "join",
     "invalidatecountercache",
     "invalidatekeycache",
     "invalidaterowcache",

@@ -76,7 +76,7 @@ pub use estimates::SizeEstimates;
 pub use guardrails::{DISK_NOTICES, DiskUsage, Guardrails, write_limits};
 pub use hints::{Handoff, HintTicket, Pending as PendingHints};
 pub use identity::{Identity, RELEASE_VERSION};
-pub use membership::{Endpoint, Life, Membership, NodeInfo, Nodes};
+pub use membership::{Endpoint, Life, Membership, NodeInfo, Nodes, Place, Stage};
 pub use oversized::oversized;
 pub use peer_request::{PeerAnswer, PeerRequest};
 pub use peers::Peers;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::Shard;
+use cluster::{Shard, Standing};
 use config::Config;
 use env::{Class, Env, ListenOptions, Mesh, StreamHandle, TcpListener};
 use metrics::Registry;
@@ -102,12 +102,13 @@ impl ClientServer {
     /// Serves clients on all shards, unless the node drained; on the first shard.
     ///
     /// # Errors
-    /// If the address cannot be listened on, or a shard ends first.
+    /// If the node lacks its data, the address cannot be listened on, or a shard ends first.
     pub async fn start(&self) -> Result<(), NodeError> {
         let _turn = self.mode.turn().await;
         if self.mode.is_drained() {
             return Ok(());
         }
+        self.check_standing()?;
         // The first shard first: it finds out whether the port is free.
         for shard in 0..self.others.count() {
             let start = |there: Rc<Self>| async move { there.start_here() };
@@ -115,6 +116,20 @@ impl ClientServer {
         }
         self.tell_whether_clients_are_served(true);
         Ok(())
+    }
+
+    /// May clients be served by where the node stands in the ring (`CassandraDaemon`)? One that is
+    /// in no ring passes on what it is asked.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_standing(&self) -> Result<(), NodeError> {
+        match self.shard.join().map(|join| join.standing()) {
+            None | Some(Standing::Apart | Standing::Member) => Ok(()),
+            Some(Standing::Surveying) if !self.config.auth.authenticates => Ok(()),
+            Some(Standing::Surveying) => Err(NodeError::Surveying),
+            Some(Standing::Joining | Standing::Broken) => Err(NodeError::NotBootstrapped),
+        }
     }
 
     /// Stops serving clients on all shards; on the first shard.

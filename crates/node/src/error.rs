@@ -91,6 +91,18 @@ pub enum NodeError {
     /// The node does not become a part of the ring.
     #[error("{0}")]
     Join(#[from] cluster::JoinError),
+    /// Clients would be served by a node that lacks its data.
+    #[error(
+        "Node is not yet bootstrapped completely. Use nodetool to check bootstrap state and \
+         resume. For more, see `nodetool help bootstrap`"
+    )]
+    NotBootstrapped,
+    /// Who logs in would be looked for where this node does not serve yet.
+    #[error(
+        "Not starting client transports in write_survey mode as it's bootstrapping or auth is \
+         enabled"
+    )]
+    Surveying,
     /// The clock's reserve cannot be given back at the end.
     #[error("{0}")]
     Clock(#[from] cluster::ReserveError),

@@ -53,7 +53,7 @@ mod upkeep;
 mod views;
 
 pub use error::NodeError;
-pub use life::{Ready, run_shard};
+pub use life::{NOT_LISTENING, Ready, run_shard};
 pub use memory::Memory;
 pub use message::Message;
 pub use node::Node;

@@ -31,6 +31,11 @@ use crate::notes::{aside_notes, notes_of};
 use crate::prepared::load_statements;
 use crate::settings::{metrics_address, server_settings, storage_options};
 
+/// What is said where clients are not served.
+pub const NOT_LISTENING: &str = "Not serving CQL clients: start_native_transport is false, the \
+    node is stopping, or it lacks its data. nodetool info says how far it is with its bootstrap, \
+    and nodetool enablebinary starts serving";
+
 /// What the first shard tells when the node serves.
 #[derive(Debug)]
 pub struct Ready {
@@ -135,13 +140,14 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     for shard in 1..env.shards() {
         mesh.send(shard, Message::Opened(Arc::clone(&opening)));
     }
-    let joined = node.ring_entry().join(booted.snitch, booted.is_known).await?;
+    let joined = node.ring_entry().join(booted.snitch, booted.saved).await?;
     let is_told_to_end = joined.is_none();
     // a ring of others has its roles
     if joined.is_some_and(|joined| joined.others == 0) {
         notes.extend(prepare_roles(env, config, node.shard()).await?);
     }
-    let serves_clients = config.native_transport.start && !is_told_to_end;
+    let may_serve = node.clients().check_standing().is_ok();
+    let serves_clients = config.native_transport.start && !is_told_to_end && may_serve;
     if serves_clients {
         load_statements(node.shard(), journal).await;
         node.clients().start().await?;
@@ -231,9 +237,7 @@ fn say_ready(journal: &Journal, ready: &Ready) {
     }
     let text = match serves_clients {
         true => format!("Starting listening for CQL clients on /{address}"),
-        false => "Not serving CQL clients: start_native_transport is false, or the node is \
-                  stopping; nodetool enablebinary starts serving"
-            .to_owned(),
+        false => NOT_LISTENING.to_owned(),
     };
     journal.say(Level::Info, text);
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cluster::{Joined, Shard};
+use cluster::{Joined, SavedPlace, Shard};
 use config::Config;
 use env::Env;
 use types::Address;
@@ -60,7 +60,7 @@ impl RingEntry {
     pub async fn join(
         &self,
         snitch: ring::Snitch,
-        is_known: bool,
+        saved: SavedPlace,
     ) -> Result<Option<Joined>, NodeError> {
         let identity = self.shard.identity();
         let local = Address::new(identity.broadcast, identity.storage_port);
@@ -68,7 +68,7 @@ impl RingEntry {
         let mut gossip = gossip::Config::new(local, identity.cluster_name.clone(), seeds);
         gossip.phi_threshold = self.config.phi_convict_threshold;
         gossip.ring_delay = u64::try_from(self.config.ring_delay.as_millis()).unwrap_or(u64::MAX);
-        let joining = self.shard.join_ring(gossip, snitch, is_known);
+        let joining = self.shard.join_ring(gossip, snitch, saved);
         let joined = first(joining, self.env.terminated()).await;
         Ok(joined.transpose()?)
     }

@@ -44,6 +44,13 @@ async fn plain(
             operator.rebuild(&order).await?;
             return Ok(None);
         }
+        RingVerb::Join => {
+            operator.join().await?;
+            return Ok(None);
+        }
+        RingVerb::ResumeBootstrap => {
+            Shown::ResumedBootstrap { resumed: operator.resume_bootstrap().await? }
+        }
         // it is asked for above
         RingVerb::DescribeRing { .. } => return Ok(None),
         RingVerb::Status { keyspace, .. } | RingVerb::Ring { keyspace, .. } => {

@@ -46,6 +46,11 @@ pub enum Shown {
     Seeds(Vec<SocketAddr>),
     /// `reloadseeds`: none where they could not be read.
     ReloadedSeeds(Option<Vec<SocketAddr>>),
+    /// `bootstrap resume`
+    ResumedBootstrap {
+        /// Was there something to go on with?
+        resumed: bool,
+    },
     /// `getendpoints`
     Endpoints(Vec<SocketAddr>),
     /// `tpstats`

@@ -35,6 +35,10 @@ pub trait RingOperator {
     async fn reload_seeds(&self) -> Answer<Option<Vec<SocketAddr>>>;
     /// Fetches what this node should have from other nodes, and waits for it.
     async fn rebuild(&self, order: &RebuildOrder) -> Answer<()>;
+    /// Goes on with a bootstrap that failed, and waits for it; false if there is none.
+    async fn resume_bootstrap(&self) -> Answer<bool>;
+    /// Becomes a part of the ring, where the node waits for that, and waits for it.
+    async fn join(&self) -> Answer<()>;
     /// Takes a node that is down out of the ring.
     async fn assassinate(&self, address: &str) -> Answer<()>;
 }

@@ -280,6 +280,14 @@ impl RingOperator for Fake {
         Ok(vec![([127, 0, 0, 2], 7000).into()])
     }
 
+    async fn resume_bootstrap(&self) -> Answer<bool> {
+        Ok(true)
+    }
+
+    async fn join(&self) -> Answer<()> {
+        Ok(())
+    }
+
     async fn reload_seeds(&self) -> Answer<Option<Vec<std::net::SocketAddr>>> {
         Ok(self.seeds_after_reload.borrow().clone())
     }

@@ -71,6 +71,14 @@ impl Operations {
         self.shard.engine()
     }
 
+    /// In Cassandra's words (`StorageService.Mode`).
+    fn mode_name(&self) -> &'static str {
+        match (self.mode.is_ending(), self.shard.join()) {
+            (false, Some(join)) => join.mode(),
+            _ => self.mode.name(),
+        }
+    }
+
     fn storage(&self) -> Answer<Rc<storage::NodeStore>> {
         self.engine().node().ok_or_else(|| failed(Stopping))
     }

@@ -42,7 +42,7 @@ impl NetworkOperator for Operations {
             sent(&self.shard, connection).await.map_err(failed)
         };
         Ok(NetStats {
-            mode: self.mode.name().to_owned(),
+            mode: self.mode_name().to_owned(),
             streams: self.streams_now(),
             // nothing of 5.0.9 counts the others, either
             read_repair: ReadRepairs {

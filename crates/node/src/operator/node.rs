@@ -6,7 +6,7 @@ use std::rc::Rc;
 use admin::{
     Answer, IoStats, NodeInfo, NodeOperator, Refusal, Release, RingOperator, TablesOperator,
 };
-use cluster::Shard;
+use cluster::{Bootstrap, Shard, Standing};
 use env::{File, IO_WINDOW, OpenOptions};
 use storage::CacheKind;
 use types::Uuid;
@@ -56,8 +56,10 @@ impl NodeOperator for Operations {
             (repaired + t.repaired_bytes, all + bytes)
         });
         let failures = self.storage()?.stats.failures.get();
+        let place = self.shard.membership().map(|membership| membership.place());
+        let (place, join) = (place.unwrap_or_default(), self.shard.join());
         Ok(NodeInfo {
-            host_id: Uuid(u128::from_be_bytes(identity.host_id)).to_string(),
+            host_id: Uuid::from_bytes(engine.host_id()).to_string(),
             gossip_active: self.gossip_active().await?,
             native_transport_active: self.clients.serves(),
             load_bytes: engine.disk_bytes(),
@@ -76,9 +78,9 @@ impl NodeOperator for Operations {
             chunk_cache: Some(self.chunk_cache().await?),
             network_cache: None,
             percent_repaired: if all == 0 { 100.0 } else { repaired as f64 * 100.0 / all as f64 },
-            tokens: Some(identity.tokens.iter().map(|token| token.to_string()).collect()),
-            bootstrap_state: "COMPLETED".to_owned(),
-            bootstrap_failed: false,
+            tokens: Some(place.tokens.iter().map(|token| token.to_string()).collect()),
+            bootstrap_state: join.map_or(Bootstrap::Needed, |join| join.bootstrap()).name().to_owned(),
+            bootstrap_failed: join.is_some_and(|join| join.standing() == Standing::Broken),
             decommissioning: false,
             decommission_failed: false,
         })

@@ -9,7 +9,7 @@ use admin::{
     Answer, Cluster, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica, RebuildOrder,
     Refusal, ReplicatedRange, Ring, RingNode, RingOperator, TableName,
 };
-use cluster::Membership;
+use cluster::{Join, JoinError, Membership};
 use metrics::Level;
 use schema::{Keyspace, Strategy};
 use storage::PartitionKey;
@@ -20,6 +20,7 @@ use super::tables::key_bytes;
 use super::{Operations, failed};
 use crate::addresses::socket;
 use crate::own_keyspaces::is_system;
+use crate::prepared::load_statements;
 
 /// Cassandra's words where keyspaces cannot be compared (`StorageService.effectiveOwnership`).
 const MEANINGLESS: &str = "Non-system keyspaces don't have the same replication settings, \
@@ -36,6 +37,23 @@ type Shares = (Vec<Option<f32>>, Option<String>);
 impl Operations {
     fn membership(&self) -> Answer<&Rc<Membership>> {
         self.shard.membership().ok_or_else(|| failed(Stopping))
+    }
+
+    fn way_in(&self) -> Answer<&Rc<Join>> {
+        self.shard.join().ok_or_else(|| failed(Stopping))
+    }
+
+    /// Serves clients, now that the node is where it was to get.
+    async fn serve_as_member(&self) -> Answer<()> {
+        if !self.config.native_transport.start || self.clients.serves() {
+            return Ok(());
+        }
+        // a survey with logins is not served, which is no failure of what got it here
+        if self.clients.check_standing().is_err() {
+            return Ok(());
+        }
+        load_statements(&self.shard, &self.journal).await;
+        Ok(self.clients.start().await?)
     }
 
     fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
@@ -257,6 +275,26 @@ impl RingOperator for Operations {
 
     async fn rebuild(&self, order: &RebuildOrder) -> Answer<()> {
         self.fetch_from_others(order).await
+    }
+
+    async fn resume_bootstrap(&self) -> Answer<bool> {
+        match self.way_in()?.resume().await {
+            Ok(()) => {}
+            Err(JoinError::NotBroken) => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        }
+        self.serve_as_member().await?;
+        Ok(true)
+    }
+
+    async fn join(&self) -> Answer<()> {
+        match self.way_in()?.join().await {
+            Ok(()) => self.serve_as_member().await,
+            Err(error @ (JoinError::Joined | JoinError::Incomplete)) => {
+                Err(Refusal::Failed(error.to_string()))
+            }
+            Err(error) => Err(failed(format!("Error during joining the ring: {error}"))),
+        }
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {

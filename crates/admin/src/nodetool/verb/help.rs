@@ -7,6 +7,7 @@ use super::names::{NOT_SERVED, SERVED};
 /// Arguments and options of the verbs that take some.
 const USES: &[(&str, &str)] = &[
     ("assassinate", "<ip_address>"),
+    ("bootstrap", "resume (-f | --force)"),
     ("cleanup", "[-j <jobs>] [<keyspace> [<table>...]]"),
     (
         "clearsnapshot",

@@ -3,6 +3,7 @@
 /// Served, with what they do.
 pub(super) const SERVED: &[(&str, &str)] = &[
     ("assassinate", "Remove a node that is down from the ring, without moving its data"),
+    ("bootstrap", "Go on with a bootstrap that failed"),
     ("cleanup", "Remove data that this node is no replica of (single node only)"),
     ("clearsnapshot", "Remove snapshots"),
     ("compact", "Merge the SSTables of one or more tables now"),
@@ -46,6 +47,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("invalidatekeycache", "Empty the key cache"),
     ("invalidaterowcache", "Empty the row cache"),
     ("iostats", "Print disk operations of the last minute (only in Helenus)"),
+    ("join", "Join the ring, where the node waits for that"),
     ("listpendinghints", "Print the nodes for which hints wait"),
     ("listsnapshots", "Print the snapshots with their sizes"),
     ("netstats", "Print streams, messages to other nodes and read repairs"),
@@ -92,7 +94,6 @@ pub(super) const SERVED: &[(&str, &str)] = &[
 /// Known and not served yet.
 pub(super) const NOT_SERVED: &[&str] = &[
     "autorepairstatus",
-    "bootstrap",
     "checktokenmetadata",
     "cidrfilteringstats",
     "clientstats",
@@ -124,7 +125,6 @@ pub(super) const NOT_SERVED: &[&str] = &[
     "invalidatenetworkpermissionscache",
     "invalidatepermissionscache",
     "invalidaterolescache",
-    "join",
     "listcidrgroups",
     "move",
     "profileload",

@@ -62,6 +62,10 @@ pub enum RingVerb {
     ReloadSeeds,
     /// `rebuild`
     Rebuild(RebuildOrder),
+    /// `bootstrap resume`
+    ResumeBootstrap,
+    /// `join`
+    Join,
     /// `assassinate`
     Assassinate {
         /// The node.
@@ -76,6 +80,11 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
         "assassinate" => match args.take() {
             Some(address) => RingVerb::Assassinate { address },
             None => return refused("Required parameters are missing: ip_address"),
+        },
+        "bootstrap" => match args.take().as_deref() {
+            Some("resume") if args.flag(&["-f", "--force"]) => RingVerb::ResumeBootstrap,
+            Some("resume") => return refused("'nodetool bootstrap resume' is disabled."),
+            _ => return refused("Required parameters are missing: resume"),
         },
         "describecluster" => RingVerb::DescribeCluster { print_port },
         "describering" => match args.take() {
@@ -100,6 +109,7 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
             args.not_served(&["-r", "--resolve-ip"])?;
             RingVerb::GossipInfo { print_port }
         }
+        "join" => RingVerb::Join,
         "rebuild" => rebuild(args)?,
         "reloadseeds" => RingVerb::ReloadSeeds,
         "ring" => {
