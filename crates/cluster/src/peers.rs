@@ -293,7 +293,11 @@ impl Peers {
         let (Some(ring), Some(keyspace)) = (ring, schema.keyspace(keyspace)) else { return true };
         let Some(placement) = ring.placement(&keyspace.replication.strategy) else { return true };
         let (replicas, local) = (placement.at(token), ring.local());
-        let is_pending = concern == Concern::Write && replicas.pending.contains(&local);
-        is_pending || replicas.natural.contains(&local)
+        let others = match concern {
+            Concern::Write => replicas.pending,
+            // whoever has not heard of a change yet finds here what he would have found before
+            Concern::Read => replicas.former,
+        };
+        replicas.natural.contains(&local) || others.contains(&local)
     }
 }

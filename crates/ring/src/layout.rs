@@ -57,7 +57,7 @@ impl Owners {
 }
 
 /// What replicas are placed by.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub local: NodeIndex,
     /// Names of data centres.
@@ -74,6 +74,8 @@ pub(crate) struct Layout {
     pub leaving: Vec<NodeIndex>,
     /// Who moves, and where to.
     pub moving: Vec<(NodeIndex, Token)>,
+    /// Who owned what until just now, at one or more moments.
+    pub former: Vec<Owners>,
 }
 
 impl Layout {
@@ -100,6 +102,7 @@ impl Layout {
             joining: Vec::new(),
             leaving: Vec::new(),
             moving: Vec::new(),
+            former: Vec::new(),
         };
         layout.own(nodes, told);
         layout.join(nodes, told);

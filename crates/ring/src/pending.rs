@@ -1,3 +1,7 @@
+//! Who is about to be a replica, and who was one until just now. The latter still get what is
+//! written: whoever has not heard of the change reads from them, and a quorum of the old replicas
+//! must meet one of the new. Cassandra leaves that out, and such reads may be stale.
+//!
 //! Who is about to be a replica (`TokenMetadata.calculatePendingRanges`): writes go there too, so
 //! that it lacks nothing once it is one. Where several things are under way, each node gets the
 //! most that it could end with: of each thing alone, as in Cassandra, and of all together, which
@@ -15,7 +19,8 @@ pub(crate) fn ends(layout: &Layout) -> Vec<Token> {
     let owned = layout.owners.tokens.iter().map(|(token, _)| *token);
     let joining = layout.joining.iter().flat_map(|(_, tokens)| tokens.iter().copied());
     let moving = layout.moving.iter().map(|(_, token)| *token);
-    let mut ends: Vec<Token> = owned.chain(joining).chain(moving).collect();
+    let former = layout.former.iter().flat_map(|owners| owners.tokens.iter().map(|(t, _)| *t));
+    let mut ends: Vec<Token> = owned.chain(joining).chain(moving).chain(former).collect();
     ends.sort_unstable();
     ends.dedup();
     ends
@@ -38,7 +43,9 @@ pub(crate) struct Pending<'a> {
 impl<'a> Pending<'a> {
     /// Nothing if nothing is under way.
     pub fn new(layout: &'a Layout, rule: &'a Rule, ends: &[Token]) -> Option<Self> {
-        if layout.joining.is_empty() && layout.leaving.is_empty() && layout.moving.is_empty() {
+        let is_under_way =
+            !(layout.joining.is_empty() && layout.leaving.is_empty() && layout.moving.is_empty());
+        if !is_under_way && layout.former.is_empty() {
             return None;
         }
         let all_left = layout.owners.without(|node| layout.leaving.contains(&node));
@@ -57,8 +64,13 @@ impl<'a> Pending<'a> {
         Some(Self { layout, rule, all_left, joined, moved, settled })
     }
 
-    /// Calls `each` with each end of [`ends`] and the natural and pending replicas of its range.
-    pub fn each(&self, ends: &[Token], mut each: impl FnMut(Token, &[NodeIndex], &[NodeIndex])) {
+    /// Calls `each` with each end of [`ends`] and the natural, pending and former replicas of its
+    /// range.
+    pub fn each(
+        &self,
+        ends: &[Token],
+        mut each: impl FnMut(Token, &[NodeIndex], &[NodeIndex], &[NodeIndex]),
+    ) {
         let mut now = Walk::new(self.layout, &self.layout.owners, self.rule);
         let mut left = Walk::new(self.layout, &self.all_left, self.rule);
         let mut joined: Vec<_> = self
@@ -72,7 +84,11 @@ impl<'a> Pending<'a> {
             .map(|(owners, gaining)| (Walk::new(self.layout, owners, self.rule), gaining))
             .collect();
         let mut settled = self.settled.as_ref().map(|o| Walk::new(self.layout, o, self.rule));
+        let former = self.layout.former.iter();
+        let mut formers: Vec<_> =
+            former.map(|owners| Walk::new(self.layout, owners, self.rule)).collect();
         let (mut natural, mut pending, mut later) = (Vec::new(), Vec::new(), Vec::new());
+        let mut former = Vec::new();
         for &end in ends {
             natural.clear();
             pending.clear();
@@ -104,7 +120,18 @@ impl<'a> Pending<'a> {
                 walk.replicas(end, &mut later);
                 later.iter().copied().for_each(&mut add);
             }
-            each(end, &natural, &pending);
+            former.clear();
+            for walk in &mut formers {
+                later.clear();
+                walk.replicas(end, &mut later);
+                for node in &later {
+                    let is_known = [&natural, &pending, &former].iter().any(|of| of.contains(node));
+                    if !is_known {
+                        former.push(*node);
+                    }
+                }
+            }
+            each(end, &natural, &pending, &former);
         }
     }
 }

@@ -20,8 +20,18 @@ pub struct Replicas<'a> {
     /// Those that have it, in the order in which the strategy finds them: the first one is the
     /// primary one.
     pub natural: &'a [NodeIndex],
-    /// Those that are about to have it.
+    /// Those that are about to have it, and behind them those that had it until just now: writes go
+    /// to both.
     pub pending: &'a [NodeIndex],
+    /// Those that had it until just now: whoever has not heard of it reads there.
+    pub former: &'a [NodeIndex],
+}
+
+impl<'a> Replicas<'a> {
+    /// Those that are about to have it.
+    pub fn gaining(&self) -> &'a [NodeIndex] {
+        &self.pending[..self.pending.len() - self.former.len()]
+    }
 }
 
 /// A data centre that the setting names.
@@ -46,9 +56,9 @@ pub struct Placement {
     pub(crate) is_local: bool,
     /// Where ranges end, in order; each begins after the one before.
     ends: Vec<Token>,
-    /// Where in `nodes` natural and pending replicas of each range begin; one more says where all
-    /// ends.
-    starts: Vec<(u32, u32)>,
+    /// Where in `nodes` natural, pending and former replicas of each range begin; one more says
+    /// where all ends.
+    starts: Vec<[u32; 3]>,
     nodes: Vec<NodeIndex>,
 }
 
@@ -67,7 +77,7 @@ impl Placement {
         match strategy {
             Strategy::Local => {
                 placement.is_local = true;
-                placement.add(Token::MIN, &[layout.local], &[]);
+                placement.add(Token::MIN, &[layout.local], &[], &[]);
             }
             Strategy::Simple(count) => {
                 placement.replicas = count.all;
@@ -90,7 +100,7 @@ impl Placement {
             }
             Strategy::Everywhere | Strategy::Meta | Strategy::Custom => return None,
         }
-        placement.starts.push((placement.nodes.len() as u32, placement.nodes.len() as u32));
+        placement.starts.push([placement.nodes.len() as u32; 3]);
         Some(placement)
     }
 
@@ -102,7 +112,9 @@ impl Placement {
         }
         match Pending::new(&layout, rule, &ends) {
             Some(pending) => {
-                pending.each(&ends, |end, natural, pending| self.add(end, natural, pending));
+                pending.each(&ends, |end, natural, pending, former| {
+                    self.add(end, natural, pending, former);
+                });
             }
             None => {
                 let mut walk = Walk::new(&layout, &layout.owners, rule);
@@ -110,18 +122,26 @@ impl Placement {
                 for end in ends {
                     natural.clear();
                     walk.replicas(end, &mut natural);
-                    self.add(end, &natural, &[]);
+                    self.add(end, &natural, &[], &[]);
                 }
             }
         }
     }
 
-    fn add(&mut self, end: Token, natural: &[NodeIndex], pending: &[NodeIndex]) {
+    fn add(
+        &mut self,
+        end: Token,
+        natural: &[NodeIndex],
+        pending: &[NodeIndex],
+        former: &[NodeIndex],
+    ) {
         let start = self.nodes.len();
+        let behind = start + natural.len();
         self.ends.push(end);
-        self.starts.push((start as u32, (start + natural.len()) as u32));
-        self.nodes.extend_from_slice(natural);
-        self.nodes.extend_from_slice(pending);
+        self.starts.push([start, behind, behind + pending.len()].map(|place| place as u32));
+        for replicas in [natural, pending, former] {
+            self.nodes.extend_from_slice(replicas);
+        }
     }
 
     /// Replicas of a token.
@@ -132,14 +152,15 @@ impl Placement {
     }
 
     fn range(&self, place: usize) -> Replicas<'_> {
-        let (Some(&(natural, pending)), Some(&(end, _))) =
-            (self.starts.get(place), self.starts.get(place + 1))
+        let (Some(starts), Some([end, ..])) = (self.starts.get(place), self.starts.get(place + 1))
         else {
-            return Replicas { natural: &[], pending: &[] };
+            return Replicas { natural: &[], pending: &[], former: &[] };
         };
+        let ([natural, pending, former], end) = (starts.map(|place| place as usize), *end as usize);
         Replicas {
-            natural: &self.nodes[natural as usize..pending as usize],
-            pending: &self.nodes[pending as usize..end as usize],
+            natural: &self.nodes[natural..pending],
+            pending: &self.nodes[pending..end],
+            former: &self.nodes[former..end],
         }
     }
 

@@ -51,14 +51,14 @@ impl Placement {
 
     /// Ranges of which a node is about to be a replica.
     pub fn pending_ranges_of(&self, node: NodeIndex) -> impl Iterator<Item = TokenRange> {
-        let is_pending = move |replicas: &Replicas<'_>| replicas.pending.contains(&node);
+        let is_pending = move |replicas: &Replicas<'_>| replicas.gaining().contains(&node);
         let pieces = self.pieces().filter(move |(_, _, replicas)| is_pending(replicas));
         pieces.map(|(left, right, _)| TokenRange { left, right })
     }
 
     /// Is anybody about to be a replica of anything?
     pub fn has_pending(&self) -> bool {
-        self.pieces().any(|(_, _, replicas)| !replicas.pending.is_empty())
+        self.pieces().any(|(_, _, replicas)| !replicas.gaining().is_empty())
     }
 
     /// What part of the data each node has ("Owns (effective)"), by the place of the node; none of

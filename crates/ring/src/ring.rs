@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schema::Strategy;
 use types::{Address, Token};
 
-use crate::layout::{CenterIndex, Layout};
+use crate::layout::{CenterIndex, Layout, Owners};
 use crate::node::{Node, NodeIndex};
 use crate::placement::Placement;
 
@@ -72,6 +72,32 @@ impl Ring {
         };
         let layout = Arc::new(Layout::new(&nodes, local, told));
         Ok(Self { nodes, layout, placements: Vec::new() })
+    }
+
+    /// The same ring after changes of which some nodes may not have heard: `before` are the rings
+    /// before them. Who is down reads nothing, and is written nothing.
+    #[must_use]
+    pub fn with_former<'a>(&self, before: impl IntoIterator<Item = &'a Self>) -> Self {
+        let here = |old: &Self, node: NodeIndex| {
+            self.find(old.node(node).address).filter(|node| self.is_up(*node))
+        };
+        let owners = |old: &Self| {
+            let of = &old.layout.owners;
+            let owned = of.tokens.iter().map(|(token, node)| (*token, here(old, *node)));
+            Owners {
+                tokens: owned.filter_map(|(token, node)| Some((token, node?))).collect(),
+                members: of.members.iter().filter_map(|node| here(old, *node)).collect(),
+            }
+        };
+        let mut former: Vec<Owners> = before.into_iter().map(owners).collect();
+        former.retain(|owners| *owners != self.layout.owners);
+        if former == self.layout.former {
+            return self.clone();
+        }
+        let layout = Arc::new(Layout { former, ..(*self.layout).clone() });
+        let strategies = self.placements.iter().map(|(strategy, _)| strategy);
+        let bare = Self { nodes: self.nodes.clone(), layout, placements: Vec::new() };
+        bare.with_strategies(strategies)
     }
 
     /// The same ring with the placements of these strategies and no others: those of all keyspaces.

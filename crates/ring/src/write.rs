@@ -44,9 +44,9 @@ impl WritePlan {
         level: Consistency,
     ) -> Result<Self, Unavailable> {
         let local = [ring.local()];
-        let Replicas { natural, pending } = match level {
+        let Replicas { natural, pending, .. } = match level {
             // whoever is asked does it, a replica or not
-            Consistency::NodeLocal => Replicas { natural: &local, pending: &[] },
+            Consistency::NodeLocal => Replicas { natural: &local, pending: &[], former: &[] },
             _ => replicas,
         };
         let block_for = placement.block_for_write(level, pending);

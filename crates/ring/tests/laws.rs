@@ -456,6 +456,59 @@ proptest! {
     }
 }
 
+/// Do all quorums of writes in one view of the ring meet all quorums of reads in another?
+fn meets(writes: (&Placement, Replicas<'_>), reads: (&Placement, Replicas<'_>)) -> bool {
+    let ((writer, to), (reader, from)) = (writes, reads);
+    let reached: Vec<_> = to.natural.iter().chain(to.pending).collect();
+    let acks = writer.block_for_write(Consistency::Quorum, to.pending) as usize;
+    let asked = reader.block_for(Consistency::Quorum) as usize;
+    // at worst those acknowledge that are not read from
+    let elsewhere = reached.iter().filter(|node| !from.natural.contains(node)).count();
+    acks.saturating_sub(elsewhere) + asked > from.natural.len()
+}
+
+proptest! {
+    #[test]
+    fn quorums_before_and_after_a_node_joined_meet(
+        (mut nodes, replicas, token) in (at_least(5), 1..5_u32, any::<i64>()),
+        tokens in prop::collection::vec(any::<i64>(), 1..4),
+    ) {
+        let strategy = simple(replicas);
+        let number = nodes.len() as u16 + 1;
+        let taken: BTreeSet<_> = nodes.iter().flat_map(|node| node.tokens.clone()).collect();
+        prop_assume!(!tokens.iter().any(|token| taken.contains(&Token(*token))));
+        nodes.push(Node { state: State::Joining, ..node(number, "dc0", "r0", &tokens) });
+        let before = Ring::new(nodes.clone(), [&strategy]).unwrap();
+        nodes.last_mut().unwrap().state = State::Normal;
+        let bare = before.with_nodes(nodes.clone()).unwrap();
+        let after = bare.with_former([&before]);
+        let views = [&before, &after].map(|ring| {
+            let placement = ring.placement(&strategy).unwrap();
+            (&**placement, placement.at(Token(token)))
+        });
+        for (write, read) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            prop_assert!(meets(views[write], views[read]), "{write} {read}: {views:?}");
+        }
+        // who had it until just now is none that is about to have it
+        let placement = after.placement(&strategy).unwrap();
+        prop_assert!(!placement.has_pending());
+        // nothing is left of it once all have heard
+        let heard = after.with_former([]);
+        prop_assert_eq!(
+            heard.placement(&strategy).unwrap().at(Token(token)),
+            bare.placement(&strategy).unwrap().at(Token(token))
+        );
+        // and nobody is written to who is down
+        let gone = views[0].1.natural.iter().find(|node| !views[1].1.natural.contains(node));
+        if let Some(gone) = gone {
+            nodes[gone.at()].is_up = before.node(*gone).is_local;
+            let down = before.with_nodes(nodes).unwrap().with_former([&before]);
+            let former = down.placement(&strategy).unwrap().at(Token(token)).former;
+            prop_assert_eq!(former.is_empty(), !before.node(*gone).is_local);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn files_of_snitches_are_read_or_refused(text in "([a-z0-9.:=/#\\\\ \\[\\]]|\n|default|dc|rack){0,60}") {

@@ -58,6 +58,17 @@ const LOAD_TICKS: u64 = 60;
 /// How long the others have to hear that this node stops (`cassandra.shutdown_announce_in_ms`).
 const ANNOUNCE: Duration = Duration::from_secs(2);
 
+/// Changes of the ring that are remembered at a time.
+const FORMER_MAX: usize = 4;
+
+/// Did a node take other tokens, or give them up, as it had said it would?
+fn has_moved_on(was: Option<&NodeInfo>, is: Option<&NodeInfo>) -> bool {
+    match (was.map(|node| node.life), is.map(|node| node.life)) {
+        (Some(Life::Joining | Life::Replacing(_) | Life::Moving(_)), Some(Life::Normal)) => true,
+        (was, is) => was == Some(Life::Leaving) && is.is_none(),
+    }
+}
+
 /// What a node and its state look like to the operator.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -95,6 +106,8 @@ pub struct Membership {
     snitch: Snitch,
     /// All nodes of the ring, this one included.
     ring: RefCell<Option<Arc<Ring>>>,
+    /// The rings before changes that not all nodes may have heard of, and until when.
+    former: RefCell<Vec<(Instant, Arc<Ring>)>>,
     /// Nodes of which something else is to be stored.
     unsaved: RefCell<BTreeSet<Address>>,
     changed: Notify,
@@ -140,6 +153,7 @@ impl Membership {
             generation: Cell::default(),
             snitch,
             ring: RefCell::default(),
+            former: RefCell::default(),
             unsaved: RefCell::default(),
             changed: Notify::new(),
             agreement: RefCell::default(),
@@ -283,6 +297,7 @@ impl Membership {
             self.step(Event::Tick);
             self.agree(schema_ring::Event::Tick);
             self.publish_schema();
+            self.forget_rings();
             if ticks.is_multiple_of(LOAD_TICKS) && self.gossiper.borrow().is_running() {
                 self.publish_load();
                 self.publish_index_status();
@@ -377,6 +392,7 @@ impl Membership {
             }
         }
         let before = self.nodes.replace(nodes.clone());
+        let mut has_moved = false;
         let all: BTreeSet<Address> = before.keys().chain(nodes.keys()).copied().collect();
         for address in all {
             let (was, is) = (before.get(&address), nodes.get(&address));
@@ -384,6 +400,7 @@ impl Membership {
             if is_member(was) != is_member(is) {
                 self.step(Event::Member(address, is_member(is)));
             }
+            has_moved |= has_moved_on(was, is);
             let is_alike = match (was, is) {
                 (Some(was), Some(is)) => was.is_stored_alike(is),
                 (was, is) => was.is_none() && is.is_none(),
@@ -393,8 +410,32 @@ impl Membership {
                 self.changed.notify_one();
             }
         }
+        if has_moved {
+            self.remember_ring();
+        }
         self.make_ring();
         self.tell_clients();
+    }
+
+    /// The present ring is about to be one that was: for a while not all nodes know.
+    fn remember_ring(&self) {
+        let Some(ring) = self.ring.borrow().clone() else { return };
+        let until = self.env.now() + self.shard.config.ring_delay;
+        let mut former = self.former.borrow_mut();
+        former.push((until, ring));
+        if former.len() > FORMER_MAX {
+            former.remove(0);
+        }
+    }
+
+    /// Rings that no node goes by any more are forgotten.
+    fn forget_rings(&self) {
+        let now = self.env.now();
+        let before = self.former.borrow().len();
+        self.former.borrow_mut().retain(|(until, _)| *until > now);
+        if self.former.borrow().len() < before {
+            self.make_ring();
+        }
     }
 
     /// Has every shard know who owns what, by the nodes and the strategies of the present schema.
@@ -418,7 +459,10 @@ impl Membership {
         };
         let keyspaces = schema.keyspaces().values();
         let strategies = keyspaces.map(|keyspace| &keyspace.replication.strategy);
-        let ring = Arc::new(ring.with_strategies(strategies));
+        let former = self.former.borrow();
+        let ring = ring.with_strategies(strategies).with_former(former.iter().map(|(_, r)| &**r));
+        let ring = Arc::new(ring);
+        drop(former);
         *self.ring.borrow_mut() = Some(Arc::clone(&ring));
         self.peers.know_ring(&ring);
     }

@@ -89,7 +89,10 @@ impl Membership {
     /// This node stands elsewhere from now on: it says so, and every shard knows.
     pub(crate) fn take_place(self: &Rc<Self>, place: Place) {
         let states = place.states();
-        self.place.replace(place);
+        let before = self.place.replace(place).stage;
+        if matches!(before, Stage::Joining | Stage::Replacing(_)) {
+            self.remember_ring();
+        }
         self.publish(states);
         self.look_around();
     }

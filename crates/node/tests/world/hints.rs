@@ -67,7 +67,7 @@ impl Ring {
         });
         let has = |n| ring.shard(n).schema().table("ks", "t").is_some();
         ring.until("the table is everywhere", || (1..=3).all(has));
-        ring.hosts = (1..=3).map(|n| Uuid::from_bytes(ring.shard(n).identity().host_id)).collect();
+        ring.hosts = (1..=3).map(|n| Uuid::from_bytes(ring.shard(n).engine().host_id())).collect();
         ring
     }
 

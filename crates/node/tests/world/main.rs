@@ -8,6 +8,7 @@ mod end;
 mod failure;
 mod guarded;
 mod hints;
+mod join;
 mod key_stores;
 mod pages;
 mod prepared;

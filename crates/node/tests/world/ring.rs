@@ -126,7 +126,7 @@ fn nodes_become_a_ring_with_one_schema() {
 fn a_node_that_ends_is_down_and_comes_back_as_itself() {
     for seed in 1..=WORLDS {
         let members = Members::new(seed);
-        let before = members.shard(3).identity().host_id;
+        let before = members.shard(3).engine().host_id();
         match seed % 3 {
             0 => members.world.kill(members.id(3)),
             1 => members.world.power_cut(members.id(3)),
@@ -137,7 +137,7 @@ fn a_node_that_ends_is_down_and_comes_back_as_itself() {
         members.nodes[2].1.borrow_mut().take();
         members.world.restart(members.id(3));
         members.until("it is there again", || members.nodes[2].1.borrow().is_some());
-        assert_eq!(members.shard(3).identity().host_id, before);
+        assert_eq!(members.shard(3).engine().host_id(), before);
         members.all_up();
     }
 }
