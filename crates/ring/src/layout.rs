@@ -74,8 +74,16 @@ pub(crate) struct Layout {
     pub leaving: Vec<NodeIndex>,
     /// Who moves, and where to.
     pub moving: Vec<(NodeIndex, Token)>,
-    /// Who owned what until just now, at one or more moments.
-    pub former: Vec<Owners>,
+    /// What replicas were placed by until just now, at one or more moments.
+    pub former: Vec<Former>,
+}
+
+/// What replicas were placed by before a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Former {
+    pub layout: Arc<Layout>,
+    /// By their places there, the nodes that are still here and up.
+    pub here: Vec<Option<NodeIndex>>,
 }
 
 impl Layout {

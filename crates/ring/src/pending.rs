@@ -7,9 +7,10 @@
 //! most that it could end with: of each thing alone, as in Cassandra, and of all together, which
 //! Cassandra leaves out.
 
+use schema::Strategy;
 use types::Token;
 
-use crate::layout::{Layout, Owners};
+use crate::layout::{Former, Layout, Owners};
 use crate::node::NodeIndex;
 use crate::walk::{Rule, Walk};
 
@@ -19,7 +20,8 @@ pub(crate) fn ends(layout: &Layout) -> Vec<Token> {
     let owned = layout.owners.tokens.iter().map(|(token, _)| *token);
     let joining = layout.joining.iter().flat_map(|(_, tokens)| tokens.iter().copied());
     let moving = layout.moving.iter().map(|(_, token)| *token);
-    let former = layout.former.iter().flat_map(|owners| owners.tokens.iter().map(|(t, _)| *t));
+    let former = layout.former.iter().flat_map(|former| &former.layout.owners.tokens);
+    let former = former.map(|(token, _)| *token);
     let mut ends: Vec<Token> = owned.chain(joining).chain(moving).chain(former).collect();
     ends.sort_unstable();
     ends.dedup();
@@ -38,11 +40,17 @@ pub(crate) struct Pending<'a> {
     moved: Vec<(Owners, Vec<NodeIndex>)>,
     /// The ring once all is done, if that is more than one thing.
     settled: Option<Owners>,
+    /// What was before, and the rule in its terms.
+    formers: Vec<(&'a Former, Rule)>,
 }
 
 impl<'a> Pending<'a> {
     /// Nothing if nothing is under way.
-    pub fn new(layout: &'a Layout, rule: &'a Rule, ends: &[Token]) -> Option<Self> {
+    pub fn new(
+        layout: &'a Layout,
+        (strategy, rule): (&Strategy, &'a Rule),
+        ends: &[Token],
+    ) -> Option<Self> {
         let is_under_way =
             !(layout.joining.is_empty() && layout.leaving.is_empty() && layout.moving.is_empty());
         if !is_under_way && layout.former.is_empty() {
@@ -61,13 +69,15 @@ impl<'a> Pending<'a> {
         let moved = moved.collect();
         let changes = layout.joining.len() + layout.leaving.len() + layout.moving.len();
         let settled = (changes > 1).then(|| settled(layout, &all_left));
-        Some(Self { layout, rule, all_left, joined, moved, settled })
+        let former = layout.former.iter();
+        let formers = former.filter_map(|of| Some((of, Rule::of(strategy, &of.layout)?))).collect();
+        Some(Self { layout, rule, all_left, joined, moved, settled, formers })
     }
 
     /// Calls `each` with each end of [`ends`] and the natural, pending and former replicas of its
     /// range.
     pub fn each(
-        &self,
+        &'a self,
         ends: &[Token],
         mut each: impl FnMut(Token, &[NodeIndex], &[NodeIndex], &[NodeIndex]),
     ) {
@@ -84,9 +94,10 @@ impl<'a> Pending<'a> {
             .map(|(owners, gaining)| (Walk::new(self.layout, owners, self.rule), gaining))
             .collect();
         let mut settled = self.settled.as_ref().map(|o| Walk::new(self.layout, o, self.rule));
-        let former = self.layout.former.iter();
-        let mut formers: Vec<_> =
-            former.map(|owners| Walk::new(self.layout, owners, self.rule)).collect();
+        let walk = |(of, rule): &'a (&'a Former, Rule)| {
+            (of, Walk::new(&of.layout, &of.layout.owners, rule))
+        };
+        let mut formers: Vec<_> = self.formers.iter().map(walk).collect();
         let (mut natural, mut pending, mut later) = (Vec::new(), Vec::new(), Vec::new());
         let mut former = Vec::new();
         for &end in ends {
@@ -121,13 +132,13 @@ impl<'a> Pending<'a> {
                 later.iter().copied().for_each(&mut add);
             }
             former.clear();
-            for walk in &mut formers {
+            for (of, walk) in &mut formers {
                 later.clear();
                 walk.replicas(end, &mut later);
-                for node in &later {
-                    let is_known = [&natural, &pending, &former].iter().any(|of| of.contains(node));
-                    if !is_known {
-                        former.push(*node);
+                for node in later.iter().filter_map(|node| of.here[node.at()]) {
+                    let known = [&natural, &pending, &former];
+                    if !known.iter().any(|known| known.contains(&node)) {
+                        former.push(node);
                     }
                 }
             }

@@ -81,7 +81,7 @@ impl Placement {
             }
             Strategy::Simple(count) => {
                 placement.replicas = count.all;
-                placement.fill(&Rule::Simple(count.all as usize));
+                placement.fill(strategy);
             }
             Strategy::NetworkTopology(counts) => {
                 let centers: Vec<Center> = counts
@@ -93,9 +93,7 @@ impl Placement {
                     })
                     .collect();
                 placement.replicas = counts.values().map(|count| count.all).sum();
-                let known = centers.iter();
-                let known = known.filter_map(|c| c.index.map(|i| (i, c.replicas as usize)));
-                placement.fill(&Rule::Topology(known.collect()));
+                placement.fill(strategy);
                 placement.centers = Some(centers);
             }
             Strategy::Everywhere | Strategy::Meta | Strategy::Custom => return None,
@@ -104,20 +102,21 @@ impl Placement {
         Some(placement)
     }
 
-    fn fill(&mut self, rule: &Rule) {
+    fn fill(&mut self, strategy: &Strategy) {
         let layout = Arc::clone(&self.layout);
+        let Some(rule) = Rule::of(strategy, &layout) else { return };
         let ends = pending::ends(&layout);
         if layout.owners.tokens.is_empty() && layout.joining.is_empty() {
             return;
         }
-        match Pending::new(&layout, rule, &ends) {
+        match Pending::new(&layout, (strategy, &rule), &ends) {
             Some(pending) => {
                 pending.each(&ends, |end, natural, pending, former| {
                     self.add(end, natural, pending, former);
                 });
             }
             None => {
-                let mut walk = Walk::new(&layout, &layout.owners, rule);
+                let mut walk = Walk::new(&layout, &layout.owners, &rule);
                 let mut natural = Vec::new();
                 for end in ends {
                     natural.clear();

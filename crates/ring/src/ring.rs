@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schema::Strategy;
 use types::{Address, Token};
 
-use crate::layout::{CenterIndex, Layout, Owners};
+use crate::layout::{CenterIndex, Former, Layout};
 use crate::node::{Node, NodeIndex};
 use crate::placement::Placement;
 
@@ -78,19 +78,17 @@ impl Ring {
     /// before them. Who is down reads nothing, and is written nothing.
     #[must_use]
     pub fn with_former<'a>(&self, before: impl IntoIterator<Item = &'a Self>) -> Self {
-        let here = |old: &Self, node: NodeIndex| {
-            self.find(old.node(node).address).filter(|node| self.is_up(*node))
+        let of = |old: &'a Self| {
+            let here = |node: &Node| self.find(node.address).filter(|node| self.is_up(*node));
+            // what was before that again is not held on to
+            let layout = match old.layout.former.is_empty() {
+                true => Arc::clone(&old.layout),
+                false => Arc::new(Layout { former: Vec::new(), ..(*old.layout).clone() }),
+            };
+            Former { layout, here: old.nodes.iter().map(here).collect() }
         };
-        let owners = |old: &Self| {
-            let of = &old.layout.owners;
-            let owned = of.tokens.iter().map(|(token, node)| (*token, here(old, *node)));
-            Owners {
-                tokens: owned.filter_map(|(token, node)| Some((token, node?))).collect(),
-                members: of.members.iter().filter_map(|node| here(old, *node)).collect(),
-            }
-        };
-        let mut former: Vec<Owners> = before.into_iter().map(owners).collect();
-        former.retain(|owners| *owners != self.layout.owners);
+        let mut former: Vec<Former> = before.into_iter().map(of).collect();
+        former.retain(|former| former.layout.owners != self.layout.owners);
         if former == self.layout.former {
             return self.clone();
         }

@@ -1,6 +1,7 @@
 //! Replicas of a token: a walk round the ring (`SimpleStrategy`,
 //! `NetworkTopologyStrategy.calculateNaturalReplicas`).
 
+use schema::{ReplicaCount, Strategy};
 use types::Token;
 
 use crate::layout::{CenterIndex, Layout, Owners};
@@ -13,6 +14,22 @@ pub(crate) enum Rule {
     Simple(usize),
     /// So many in each of these data centres, on different racks as far as there are any.
     Topology(Vec<(CenterIndex, usize)>),
+}
+
+impl Rule {
+    /// Of a strategy, in the terms of a layout; none of one that does not walk.
+    pub fn of(strategy: &Strategy, layout: &Layout) -> Option<Self> {
+        match strategy {
+            Strategy::Simple(count) => Some(Self::Simple(count.all as usize)),
+            Strategy::NetworkTopology(counts) => {
+                let here = |(name, count): (&String, &ReplicaCount)| {
+                    Some((layout.center(name)?, count.all as usize))
+                };
+                Some(Self::Topology(counts.iter().filter_map(here).collect()))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What a data centre still takes.

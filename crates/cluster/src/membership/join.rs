@@ -19,8 +19,10 @@ const SETTLE_MAX: Duration = Duration::from_secs(10);
 const SETTLE_STEP: Duration = Duration::from_millis(200);
 /// How often it looks whether all have heard of it.
 const HEARD_STEP: Duration = Duration::from_millis(200);
-/// So many times `ring_delay` it waits for that: as long as others remember one that joins.
+/// So many times `ring_delay` it waits for that.
 const HEARD_DELAYS: u32 = 10;
+/// And at least so long: until one that died meanwhile is known to be down.
+const HEARD_MIN: Duration = Duration::from_secs(60);
 
 /// What the ring said when this node asked.
 pub(crate) struct Asked {
@@ -142,7 +144,7 @@ impl Membership {
     }
 
     /// Waits until all that are up have heard where this node stands, and at least for
-    /// `ring_delay`. Whoever has not heard it in ten times as long is told.
+    /// `ring_delay`. Whoever has not heard it in ten times as long is returned.
     ///
     /// A coordinator that has not heard it writes past this node: time alone, which is what
     /// Cassandra waits for, does not show that there is none.
@@ -150,7 +152,7 @@ impl Membership {
         let (delay, start) = (self.shard.config.ring_delay, self.env.now());
         let version = self.gossiper.borrow().version();
         self.step(Event::Tell(version));
-        let limit = start + delay * HEARD_DELAYS;
+        let limit = start + (delay * HEARD_DELAYS).max(HEARD_MIN);
         loop {
             let unaware: Vec<_> = self.gossiper.borrow().unaware(version).collect();
             let now = self.env.now();

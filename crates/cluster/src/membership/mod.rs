@@ -420,6 +420,9 @@ impl Membership {
     /// The present ring is about to be one that was: for a while not all nodes know.
     fn remember_ring(&self) {
         let Some(ring) = self.ring.borrow().clone() else { return };
+        if self.env.planted("join_forgets_former") {
+            return;
+        }
         let until = self.env.now() + self.shard.config.ring_delay;
         let mut former = self.former.borrow_mut();
         former.push((until, ring));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cluster::Standing;
+use cluster::{Answer, Standing};
 use env::sim::Fault;
 use env::{Class, Rng};
 use protocol::Consistency;
@@ -45,6 +45,8 @@ struct Story {
     running: Rc<Cell<usize>>,
     /// Writes that were refused.
     refused: Rc<RefCell<Vec<String>>>,
+    /// Reads that found less than what was acknowledged before them.
+    stale: Rc<RefCell<Vec<String>>>,
 }
 
 impl Story {
@@ -66,6 +68,7 @@ impl Story {
             is_over: Rc::default(),
             running: Rc::default(),
             refused: Rc::default(),
+            stale: Rc::default(),
         };
         for k in 0..KEYS {
             for replicas in 1..=REPLICAS {
@@ -107,6 +110,34 @@ impl Story {
         });
     }
 
+    /// Reads at a node until it is told to end, at a quorum: nothing may be older than what was
+    /// acknowledged before.
+    fn read_at(&self, n: u8) {
+        let client = self.members.nodes[usize::from(n) - 1].1.borrow().clone().unwrap();
+        let (written, is_over) = (Rc::clone(&self.written), Rc::clone(&self.is_over));
+        let (running, stale) = (Rc::clone(&self.running), Rc::clone(&self.stale));
+        running.set(running.get() + 1);
+        client.env.clone().spawn(Class::Statement, async move {
+            let all: Vec<_> = (0..KEYS).flat_map(|k| (1..=REPLICAS).map(move |r| (r, k))).collect();
+            while !is_over.get() {
+                for (replicas, k) in &all {
+                    let acked = written.borrow()[&(*replicas, *k)].1;
+                    let text = format!("SELECT v FROM r{replicas}.t WHERE k = {k}");
+                    let read = client.try_at(Consistency::Quorum, &text).await;
+                    let Ok(Answer::Rows(page)) = read else { continue };
+                    let found = page.cells.get(4..8).map_or(0, |v| {
+                        i32::from_be_bytes(v.try_into().unwrap())
+                    });
+                    if found < acked {
+                        let what = format!("node {n}: {text}: {found} where {acked} was acknowledged");
+                        stale.borrow_mut().push(what);
+                    }
+                }
+            }
+            running.set(running.get() - 1);
+        });
+    }
+
     fn end_load(&self) {
         self.is_over.set(true);
         self.members.until("the load is over", || self.running.get() == 0);
@@ -140,6 +171,16 @@ impl Story {
         let address = format!(" {} ", ip(of));
         let line = status.lines().find(|line| line.contains(&address)).unwrap_or_default();
         line.split_whitespace().next().unwrap_or_default().to_owned()
+    }
+
+    /// No request failed, and none was answered with less than there was.
+    fn went_well(&self) -> Result<(), String> {
+        for (what, of) in [("refused", &self.refused), ("stale", &self.stale)] {
+            if let Some(first) = of.borrow().first() {
+                return Err(format!("{} were {what}, as {first}", of.borrow().len()));
+            }
+        }
+        Ok(())
     }
 
     /// What a node has by itself of what it is a replica of: it is asked while it reaches nobody.
@@ -251,6 +292,7 @@ fn join(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
         story.members.world.plant(bug);
     }
     (1..=NODES).for_each(|n| story.write_at(n));
+    (1..=NODES).for_each(|n| story.read_at(n));
     story.launch(NEW, &[]);
     let seen_joining = Cell::new(false);
     if bug.is_none() {
@@ -269,11 +311,7 @@ fn join(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
     if let Some(first) = lacking.first() {
         return Err(format!("{} are lacking, as {first}", lacking.len()));
     }
-    let refused = story.refused.borrow();
-    match refused.first() {
-        Some(first) => Err(format!("{} were refused, as {first}", refused.len())),
-        None => Ok(()),
-    }
+    story.went_well()
 }
 
 #[test]
@@ -357,7 +395,12 @@ fn a_join_in_which_a_node_dies_ends_well() {
 #[test]
 fn planted_bugs_of_joins_are_found() {
     for bug in
-        ["join_fetches_unannounced", "join_serves_empty", "join_fetches_from_anybody"]
+        [
+            "join_fetches_unannounced",
+            "join_serves_empty",
+            "join_fetches_from_anybody",
+            "join_forgets_former",
+        ]
     {
         let found = (1..=WORLDS_OF_BUG).any(|seed| join(seed, Some(bug)).is_err());
         assert!(found, "{bug}");
@@ -365,4 +408,187 @@ fn planted_bugs_of_joins_are_found() {
     let bug = "join_counts_what_failed";
     let found = (1..=WORLDS_OF_BUG).any(|seed| die(seed, Some(bug)).is_err());
     assert!(found, "{bug}");
+}
+
+/// The last node dies, and another takes its place: what does not hold of that.
+fn replace(seed: u64, is_same_address: bool) -> Result<(), String> {
+    let mut story = Story::new(seed, &[]);
+    let old = NODES;
+    story.write_at(1);
+    story.members.world.kill(story.members.id(old));
+    story.until("it is down", || [1, 2].iter().all(|n| story.members.seen(*n) == (3, 2)))?;
+    // what has one replica went with the node
+    story.written.borrow_mut().retain(|(replicas, _), _| *replicas > 1);
+    let new = if is_same_address { old } else { NEW };
+    let setting = format!("replace_address_first_boot={}", ip(old));
+    let host = |story: &Story, n: u8| {
+        let ring = story.members.shard(1).peers().ring().unwrap();
+        let address = ip(n).parse::<std::net::IpAddr>().unwrap();
+        ring.nodes().iter().find(|node| node.address.ip == address).map(|node| node.host_id)
+    };
+    let before = host(&story, old);
+    // a directory of its own, as that of the dead one is lost
+    story.launch(new, &[setting.as_str(), "data_dir=/d2"]);
+    if !is_same_address {
+        let address = types::Address::new([10, 0, 0, old], 7000);
+        story.until("it is seen replacing", || {
+            let ring = story.members.shard(1).peers().ring().unwrap();
+            ring.nodes().iter().any(|node| node.state == ring::State::Replacing(address))
+        })?;
+        assert_eq!(story.letters(1, new), "UJ", "seed {seed}");
+    }
+    story.until("it took the place", || story.standing(new) == Some(Standing::Member))?;
+    let all: Vec<u8> = (1..old).chain([new]).collect();
+    story.settles(&all)?;
+    let after = host(&story, new);
+    assert_eq!(before == after, is_same_address, "who takes its own place is the same host");
+    if !is_same_address {
+        assert_eq!(host(&story, old), None, "who was replaced is gone");
+        assert_eq!(story.letters(1, old), "");
+    }
+    // what was written while it was silent comes as hints where it is the same host
+    story.until("it has all", || story.lost(&[new]).is_empty())?;
+    // it may keep the setting, for it has its data now
+    let (id, serving) = &story.members.nodes[usize::from(new) - 1];
+    story.members.world.kill(*id);
+    serving.borrow_mut().take();
+    story.members.world.restart(*id);
+    story.until("it is back", || story.standing(new) == Some(Standing::Member))?;
+    story.settles(&all)
+}
+
+#[test]
+fn a_node_takes_the_place_of_a_dead_one() {
+    for seed in 1..=3 {
+        assert_eq!(replace(seed, false), Ok(()), "seed {seed}");
+        assert_eq!(replace(seed, true), Ok(()), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_node_waits_until_it_is_told_to_join() {
+    let mut story = Story::new(1, &[]);
+    story.launch(NEW, &["join_ring=false"]);
+    story.until("it waits", || story.standing(NEW) == Some(Standing::Apart)).unwrap();
+    let members = &story.members;
+    assert!(members.out(NEW, "netstats").starts_with("Mode: STARTING\n"));
+    assert!(members.out(NEW, "info").contains("Bootstrap state        : NEEDS_BOOTSTRAP\n"));
+    assert_eq!(story.letters(1, NEW), "");
+    // it passes on what it is asked
+    assert_eq!(members.at(NEW, Consistency::Quorum, "SELECT v FROM r1.t").unwrap().0, KEYS as u32);
+    assert_eq!(members.out(NEW, "join"), "");
+    assert!(members.out(NEW, "netstats").starts_with("Mode: NORMAL\n"));
+    assert!(members.out(NEW, "info").contains("Bootstrap state        : COMPLETED\n"));
+    assert_eq!(members.verb(NEW, "join").exit, 2);
+    assert_eq!(members.out(NEW, "bootstrap resume -f"), "Node is already bootstrapped.\n");
+    let all: Vec<u8> = (1..=NEW).collect();
+    story.settles(&all).unwrap();
+    assert!(story.lacks(NEW).is_empty());
+}
+
+#[test]
+fn a_survey_takes_writes_and_owns_nothing() {
+    let mut story = Story::new(2, &[]);
+    story.write_at(1);
+    story.launch(NEW, &["write_survey=true"]);
+    story.until("it surveys", || story.standing(NEW) == Some(Standing::Surveying)).unwrap();
+    assert_eq!(story.letters(1, NEW), "UJ");
+    assert!(story.members.out(NEW, "info").contains("Bootstrap state        : IN_PROGRESS\n"));
+    assert_eq!(story.members.out(NEW, "join"), "");
+    let all: Vec<u8> = (1..=NEW).collect();
+    story.settles(&all).unwrap();
+    assert!(story.lacks(NEW).is_empty());
+}
+
+/// Of two that begin at the same time the second gives up, or begins where the first has ended.
+#[test]
+fn of_two_that_join_at_the_same_time_one_waits() {
+    let mut refused = 0;
+    for seed in 1..=6 {
+        let mut story = Story::new(seed, &[]);
+        story.write_at(1);
+        story.launch(NEW, &[]);
+        story.launch(NEW + 1, &[]);
+        let world = &story.members.world;
+        let is_out = |n: u8| !world.exits(story.members.id(n)).is_empty();
+        let is_in = |n: u8| story.standing(n) == Some(Standing::Member);
+        let both = [NEW, NEW + 1];
+        let done = || both.iter().all(|n| is_out(*n) || is_in(*n));
+        story.until("both come to an end", done).unwrap();
+        assert!(both.iter().any(|n| is_in(*n)), "seed {seed}: {}", story.said());
+        if let Some(late) = both.into_iter().find(|n| is_out(*n)) {
+            refused += 1;
+            let exits = format!("{:?}", world.exits(story.members.id(late)));
+            assert!(exits.contains("OthersMove"), "{exits}");
+            // later it does
+            story.members.nodes[usize::from(late) - 1].1.borrow_mut().take();
+            world.restart(story.members.id(late));
+            story.until("it joined", || is_in(late)).unwrap();
+        }
+        let five: Vec<u8> = (1..=NEW + 1).collect();
+        assert_eq!(story.settles(&five), Ok(()), "seed {seed}");
+        assert_eq!(both.map(|n| story.lacks(n)), [vec![], vec![]], "seed {seed}");
+    }
+    assert!(refused > 0, "none was refused");
+}
+
+/// A node that cannot fetch all stays, says so, serves nobody, and goes on when it is told to.
+#[test]
+fn a_join_that_failed_can_go_on() {
+    let mut story = Story::new(3, &[]);
+    let gone = story.members.id(2);
+    story.launch(NEW, &[]);
+    let members = &story.members;
+    story
+        .until("it is seen joining", || {
+            let ring = members.shard(1).peers().ring().unwrap();
+            ring.nodes().iter().any(|node| node.state == ring::State::Joining)
+        })
+        .unwrap();
+    members.world.kill(gone);
+    story.until("it failed", || story.standing(NEW) == Some(Standing::Broken)).unwrap();
+    assert!(members.out(NEW, "netstats").starts_with("Mode: JOINING_FAILED\n"));
+    let info = members.out(NEW, "info");
+    assert!(info.contains("Bootstrap state        : IN_PROGRESS\n"), "{info}");
+    assert!(info.contains("Bootstrap failed       : true\n"), "{info}");
+    let reply = members.verb(NEW, "enablebinary");
+    assert!(reply.err.contains("Node is not yet bootstrapped completely"), "{}", reply.err);
+    assert_eq!(members.verb(NEW, "bootstrap resume -f").exit, 2, "it cannot be fetched still");
+    assert_eq!(members.verb(NEW, "bootstrap resume").exit, 1);
+    members.nodes[1].1.borrow_mut().take();
+    members.world.restart(gone);
+    let is_back = || members.nodes[1].1.borrow().is_some() && members.seen(NEW) == (4, 4);
+    story.until("it is back", is_back).unwrap();
+    let out = members.out(NEW, "bootstrap resume -f");
+    assert_eq!(out, "Resuming bootstrap\nResume bootstrap complete\n");
+    let all: Vec<u8> = (1..=NEW).collect();
+    story.settles(&all).unwrap();
+    assert!(story.lacks(NEW).is_empty());
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["replace_address=10.0.0.77"], "ReplaceUnknown"),
+        (&["replace_address=10.0.0.2"], "ReplaceLive"),
+        (&["replace_address=10.0.0.2", "join_ring=false"], "ReplaceApart"),
+        (&["replace_address=10.0.0.2", "auto_bootstrap=false"], "ReplaceWithoutData"),
+    ];
+    let mut story = Story::new(5, &[]);
+    for (n, (settings, expected)) in (NEW..).zip(cases) {
+        story.launch(n, settings);
+        let id = story.members.id(n);
+        story.until("it ends", || !story.members.world.exits(id).is_empty()).unwrap();
+        let exits = format!("{:?}", story.members.world.exits(id));
+        assert!(exits.contains(expected), "{settings:?}: {exits}");
+    }
+    let token = story.members.shard(2).peers().ring().unwrap().tokens()[0].0;
+    let (n, setting) = (NEW + cases.len() as u8, format!("initial_token={token}"));
+    story.launch(n, &["num_tokens=1", setting.as_str()]);
+    let id = story.members.id(n);
+    story.until("it ends", || !story.members.world.exits(id).is_empty()).unwrap();
+    let exits = format!("{:?}", story.members.world.exits(id));
+    assert!(exits.contains("TokenTaken"), "{exits}");
+    // none of them is left behind
+    assert_eq!(story.letters(1, NEW), "");
 }

@@ -1,7 +1,6 @@
 //! Several nodes in a world: they find each other, come to one schema, and know who is up.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use cluster::Shard;
 use config::Config;
@@ -140,15 +139,4 @@ fn a_node_that_ends_is_down_and_comes_back_as_itself() {
         assert_eq!(members.shard(3).engine().host_id(), before);
         members.all_up();
     }
-}
-
-#[test]
-fn a_node_without_data_does_not_slip_in() {
-    let members = Members::new(1);
-    let new = crate::launch(&members.world, &ip(9), 1, member(9, &["auto_bootstrap=true"]));
-    members.until("it is refused", || !members.world.exits(new.0).is_empty());
-    let exits = format!("{:?}", members.world.exits(new.0));
-    assert!(exits.contains("NoBootstrap"), "{exits}");
-    members.world.run_for(Duration::from_secs(5)).unwrap();
-    assert_eq!(members.seen(1).0, usize::from(NODES));
 }
