@@ -12,6 +12,10 @@ use common::{Fake, answer, say_with};
 /// A command line for each verb that shows something, and for each of its forms.
 const SHOWING: &[&str] = &[
     "bootstrap resume -f",
+    "decommission",
+    "decommission --force",
+    "removenode status",
+    "removenode force",
     "compactionhistory",
     "compactionstats",
     "compactionstats -H",
@@ -101,6 +105,8 @@ const DOING: &[&str] = &[
     "enablehintsfordc dc2",
     "flush",
     "join",
+    "move 7",
+    "removenode 00000000-0000-0000-0000-000000000001",
     "invalidatecountercache",
     "invalidatekeycache",
     "invalidaterowcache",

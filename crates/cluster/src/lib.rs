@@ -76,7 +76,7 @@ pub use estimates::SizeEstimates;
 pub use guardrails::{DISK_NOTICES, DiskUsage, Guardrails, write_limits};
 pub use hints::{Handoff, HintTicket, Pending as PendingHints};
 pub use identity::{Identity, RELEASE_VERSION};
-pub use membership::{Endpoint, Life, Membership, NodeInfo, Nodes, Place, Stage};
+pub use membership::{Endpoint, Life, Membership, NodeInfo, Nodes, Place, Stage, StillAlive};
 pub use oversized::oversized;
 pub use peer_request::{PeerAnswer, PeerRequest};
 pub use peers::Peers;
@@ -87,5 +87,7 @@ pub use saved_place::{Bootstrap, SavedPlace};
 pub use schema_owner::SchemaOwner;
 pub use shard::Shard;
 pub use statements::Statements;
-pub use topology::{Join, JoinError, Joined, Standing};
+pub use topology::{
+    Join, JoinError, Joined, Relocation, RelocationError, Removal, RemovalStatus, Standing,
+};
 pub use tracing::{Tracer, Tracing};

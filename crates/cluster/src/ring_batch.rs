@@ -206,7 +206,8 @@ impl RingBatches {
         }
     }
 
-    async fn replay_late_batches(self: &Rc<Self>) -> Result<(), StorageError> {
+    /// Writes the batches that are kept here for too long.
+    pub async fn replay_late_batches(self: &Rc<Self>) -> Result<(), StorageError> {
         let patience = (self.shard.timeouts().write * REPLAY_TIMEOUTS).as_millis() as i64;
         let before = self.shard.unix_millis() - patience;
         let truncated = truncated_at(&self.shard.engine).await?;

@@ -50,7 +50,7 @@ use crate::saved_place::SavedPlace;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::statements::Statements;
-use crate::topology::{Join, JoinError, Joined, Rebuild, Topology};
+use crate::topology::{Join, JoinError, Joined, Movements, Rebuild, Relocation, Removal, Topology};
 use crate::tracing::Tracer;
 use crate::truncation::Truncation;
 use crate::turns::Turns;
@@ -79,8 +79,8 @@ pub struct Shard {
     server: OnceCell<Rc<PeerServer>>,
     /// On the first shard: this node's part in the ring.
     membership: OnceCell<Rc<Membership>>,
-    /// On the first shard: its way there.
-    join: OnceCell<Rc<Join>>,
+    /// On the first shard: its ways there and away.
+    movements: OnceCell<Movements>,
 }
 
 /// The ways of writes and reads: on this shard, on this node, over the ring.
@@ -230,7 +230,7 @@ impl Shard {
             auth,
             guardrails,
         });
-        let (server, membership, join) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        let (server, membership, movements) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let shard = Rc::new(Self {
             others: components.remote(),
             context,
@@ -248,7 +248,7 @@ impl Shard {
             topology,
             server,
             membership,
-            join,
+            movements,
         });
         components.add(&shard);
         shard
@@ -396,19 +396,29 @@ impl Shard {
         let Some(messenger) = self.peers.messenger() else { return Ok(Joined::default()) };
         let batches = Rc::downgrade(&self.ring_batches);
         self.context.env.spawn(Class::Background, replay_kept_batches(batches));
-        let Self { peers, clients, membership, topology, join, .. } = &**self;
+        let Self { peers, clients, membership, topology, handoff, ring_batches, .. } = &**self;
         let (shard, schema) = (&self.context, &self.coordinator.schema);
         let made = || Membership::new((shard, peers), schema, clients, messenger, config, snitch);
         let membership = membership.get_or_init(made);
-        let streaming = topology.streaming();
-        let made = || Join::new((shard, peers), membership, streaming, saved);
-        let join = Rc::clone(join.get_or_init(made));
+        let kept = (handoff, ring_batches);
+        let made = || Movements::new((shard, peers), membership, topology, kept, saved);
+        let join = Rc::clone(&self.movements.get_or_init(made).join);
         join.start().await
     }
 
     /// This node's way into the ring; on the first shard.
     pub fn join(&self) -> Option<&Rc<Join>> {
-        self.join.get()
+        self.movements.get().map(|movements| &movements.join)
+    }
+
+    /// Its way to another place, or out of the ring; on the first shard.
+    pub fn relocation(&self) -> Option<&Rc<Relocation>> {
+        self.movements.get().map(|movements| &movements.relocation)
+    }
+
+    /// How it removes others that are dead; on the first shard.
+    pub fn removal(&self) -> Option<&Rc<Removal>> {
+        self.movements.get().map(|movements| &movements.removal)
     }
 
     /// This node's part in the ring; on the first shard.

@@ -85,6 +85,22 @@ pub enum Event {
         /// A token, should it be known to own none.
         token: Token,
     },
+    /// Say in the place of a node that is down that it is being removed.
+    Removing {
+        /// The node.
+        node: Address,
+        /// Its host id.
+        host: String,
+        /// The host id of who removes it.
+        by: String,
+    },
+    /// Say in the place of a node that is down that it was removed.
+    RemovedFromRing {
+        /// The node.
+        node: Address,
+        /// Its host id.
+        host: String,
+    },
     /// Tell the others, and stop.
     Stop,
 }
@@ -218,6 +234,8 @@ impl Gossiper {
                 self.config.seeds = seeds;
             }
             Event::Assassinate { node, token } => self.assassinate(now, node, token),
+            Event::Removing { node, host, by } => self.say_removing(now, node, &host, &by),
+            Event::RemovedFromRing { node, host } => self.say_removed(now, node, &host),
             Event::Stop => self.stop(now),
         }
         std::mem::take(&mut self.effects)
@@ -358,6 +376,11 @@ impl Gossiper {
         self.peers.entry(node).or_insert_with(unknown).state.heartbeat = HeartBeat::NONE;
         self.saved.insert(node, values);
         self.silently_down(now, node);
+    }
+
+    /// What was known of a node before the last stop.
+    pub(crate) fn saved_of(&self, node: Address) -> Vec<(AppState, String)> {
+        self.saved.get(&node).cloned().unwrap_or_default()
     }
 
     /// The answer to one that wants to know everything, also what is only known from before the

@@ -4,7 +4,7 @@ use types::{Address, Token};
 
 use crate::app_state::AppState;
 use crate::assassination::Assassination;
-use crate::endpoint::{EndpointState, HeartBeat};
+use crate::endpoint::{EndpointState, HeartBeat, Versioned};
 use crate::gossiper::{Effect, Gossiper, Now};
 use crate::status::Status;
 use crate::tokens::read_tokens;
@@ -122,6 +122,40 @@ impl Gossiper {
             state.heartbeat.generation = state.heartbeat.generation.saturating_add(1);
             self.declare_left(now, one.node, state, one.token);
         }
+    }
+
+    /// Says in a node's place that it is being removed (`Gossiper.advertiseRemoving`).
+    pub(crate) fn say_removing(&mut self, now: Now, node: Address, host: &str, by: &str) {
+        let by = self.versioned(format!("REMOVER,{by}"));
+        self.say_for(now, node, Status::removing(host), Some((AppState::REMOVAL_COORDINATOR, by)));
+    }
+
+    /// Says in a node's place that it was removed (`Gossiper.advertiseTokenRemoved`).
+    pub(crate) fn say_removed(&mut self, now: Now, node: Address, host: &str) {
+        let expires = now.unix_millis.saturating_add(REMEMBERED);
+        self.say_for(now, node, Status::removed(host, expires), None);
+    }
+
+    fn say_for(
+        &mut self,
+        now: Now,
+        node: Address,
+        status: String,
+        more: Option<(AppState, Versioned)>,
+    ) {
+        let Some(peer) = self.peers.get(&node) else { return };
+        let mut state = peer.state.clone();
+        state.heartbeat.generation = state.heartbeat.generation.saturating_add(1);
+        state.values.extend(more);
+        state.values.remove(&AppState::STATUS);
+        state.values.insert(AppState::STATUS_WITH_PORT, self.versioned(status));
+        // where nothing was heard of it what was saved of it is said
+        for (kind, value) in self.saved_of(node) {
+            if !state.values.contains_key(&kind) {
+                state.values.insert(kind, self.versioned(value));
+            }
+        }
+        self.change_generation(now, node, state);
     }
 
     /// Says in a node's place that it left the ring.

@@ -82,6 +82,26 @@ impl Status {
         }
     }
 
+    /// What a node publishes that is about to give up its tokens, the first of which is told.
+    pub fn leaving(token: i64) -> String {
+        format!("LEAVING,{token}")
+    }
+
+    /// What a node publishes that is about to own another token, that one.
+    pub fn moving(to: i64) -> String {
+        format!("MOVING,{to}")
+    }
+
+    /// What another publishes of a node that it removes.
+    pub fn removing(host: &str) -> String {
+        format!("removing,{host}")
+    }
+
+    /// What another publishes of a node that it removed.
+    pub fn removed(host: &str, expires: i64) -> String {
+        format!("removed,{host},{expires}")
+    }
+
     /// What is published of a node that gave up its tokens, one of which is told.
     pub fn left(token: i64, expires: i64) -> String {
         format!("LEFT,{token},{expires}")
@@ -115,11 +135,15 @@ mod tests {
         assert_eq!(Status::parse("NORMAL,-9"), Status::Normal);
         assert_eq!(Status::normal(-9), "NORMAL,-9");
         assert_eq!(Status::parse(&Status::boot(-9)), Status::Boot);
-        assert_eq!(Status::parse("MOVING,-7"), Status::Moving(Some(-7)));
+        assert_eq!(Status::parse(&Status::moving(-7)), Status::Moving(Some(-7)));
         assert_eq!(Status::parse("MOVING"), Status::Moving(None));
         assert_eq!(Status::parse(Status::HIBERNATE), Status::Hibernate);
         assert_eq!(Status::parse(&Status::left(5, 77)), Status::Left { expires: Some(77) });
-        assert_eq!(Status::parse("removed,host,88"), Status::Removed { expires: Some(88) });
+        let removed = Status::removed("host", 88);
+        assert_eq!(removed, "removed,host,88");
+        assert_eq!(Status::parse(&removed), Status::Removed { expires: Some(88) });
+        assert_eq!(Status::parse(&Status::removing("host")), Status::Removing);
+        assert_eq!(Status::parse(&Status::leaving(1)), Status::Leaving);
         assert_eq!(
             Status::parse(&Status::boot_replace("127.0.0.1:7000")),
             Status::BootReplace("127.0.0.1:7000".into())

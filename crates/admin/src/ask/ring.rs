@@ -1,6 +1,6 @@
 //! Verbs of the ring.
 
-use crate::model::{ClusterView, Outcome, RingRanges, Shown};
+use crate::model::{ClusterView, Outcome, Refusal, RingRanges, Shown};
 use crate::nodetool::RingVerb;
 use crate::operator::{Answer, RingOperator, TablesOperator};
 
@@ -48,8 +48,30 @@ async fn plain(
             operator.join().await?;
             return Ok(None);
         }
-        RingVerb::ResumeBootstrap => {
+        RingVerb::ResumeBootstrap { force: false } => {
+            let text = "'nodetool bootstrap resume' is disabled.";
+            return Err(Refusal::Failed(text.to_owned()));
+        }
+        RingVerb::ResumeBootstrap { force: true } => {
             Shown::ResumedBootstrap { resumed: operator.resume_bootstrap().await? }
+        }
+        RingVerb::Move { token } => {
+            operator.move_to(&token).await?;
+            return Ok(None);
+        }
+        RingVerb::RemoveNode { host } => {
+            operator.remove_node(&host).await?;
+            return Ok(None);
+        }
+        RingVerb::Removal { force } => {
+            let status = operator.removal_status().await?;
+            if force {
+                operator.force_removal().await?;
+            }
+            Shown::Removal { status }
+        }
+        RingVerb::Decommission { force } => {
+            Shown::Decommission(operator.decommission(force).await?)
         }
         // it is asked for above
         RingVerb::DescribeRing { .. } => return Ok(None),

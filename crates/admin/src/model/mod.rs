@@ -31,7 +31,7 @@ pub use network::{
 pub use node::{NodeInfo, Release};
 pub use outcome::{Outcome, Refusal};
 pub use ring::{
-    Cluster, ClusterView, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
+    Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
     RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,
 };
 pub use settings::{Setting, Timeout, UnknownTimeout};

@@ -162,6 +162,18 @@ pub struct RangeReplica {
     pub rack: String,
 }
 
+/// What came of `decommission`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decommission {
+    /// The node has left.
+    Done,
+    /// It is about to, by an order before.
+    UnderWay,
+    /// It had left before.
+    Before,
+}
+
 /// What `rebuild` is told, in the words of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebuildOrder {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AutoCompaction, ClusterView, CompactionStats, DataFile, Endpoint, ExcessJobs, Handoff, IoStats,
+    AutoCompaction, ClusterView, CompactionStats, DataFile, Decommission, Endpoint, ExcessJobs, Handoff, IoStats,
     KeyspacePaths, KeyspaceStats, NetStats, NodeInfo, PastCompaction, PendingHints, PoolStats,
     ProxyHistograms, Release, Ring, RingRanges, Setting, SnapshotDetails, StreamLimits,
     TableHistograms, Thresholds, Timeout,
@@ -51,6 +51,13 @@ pub enum Shown {
         /// Was there something to go on with?
         resumed: bool,
     },
+    /// `removenode status`, `removenode force`
+    Removal {
+        /// In Cassandra's words.
+        status: String,
+    },
+    /// `decommission`
+    Decommission(Decommission),
     /// `getendpoints`
     Endpoints(Vec<SocketAddr>),
     /// `tpstats`

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::model::{Cluster, Endpoint, RebuildOrder, ReplicatedRange, Ring, TableName};
+use crate::model::{Cluster, Decommission, Endpoint, RebuildOrder, ReplicatedRange, Ring, TableName};
 
 use super::Answer;
 
@@ -39,6 +39,17 @@ pub trait RingOperator {
     async fn resume_bootstrap(&self) -> Answer<bool>;
     /// Becomes a part of the ring, where the node waits for that, and waits for it.
     async fn join(&self) -> Answer<()>;
+    /// Gives all that this node has to others and leaves the ring, and waits for it; `force`: even
+    /// if a keyspace has fewer replicas then.
+    async fn decommission(&self, force: bool) -> Answer<Decommission>;
+    /// Goes to another token, and waits for it.
+    async fn move_to(&self, token: &str) -> Answer<()>;
+    /// Removes a node that is down, by its host id, and waits until its replicas are elsewhere.
+    async fn remove_node(&self, host: &str) -> Answer<()>;
+    /// The removal that this node has under way, in Cassandra's words.
+    async fn removal_status(&self) -> Answer<String>;
+    /// Ends removals without waiting for nodes that have not confirmed them.
+    async fn force_removal(&self) -> Answer<()>;
     /// Takes a node that is down out of the ring.
     async fn assassinate(&self, address: &str) -> Answer<()>;
 }

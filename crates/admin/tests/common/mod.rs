@@ -2,7 +2,7 @@
 
 use admin::{
     Answer, AutoCompaction, Cache, CacheName, CachesOperator, Cluster, Command, CompactionOperator,
-    CompactionStats, DataFile, DroppedMessages, Endpoint, Format, GossipValue, Handoff,
+    CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Format, GossipValue, Handoff,
     HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, NetStats, NetworkCache,
     NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf, Outcome,
     PartitionBytes, PastCompaction, PendingHints, PerRead, Pool, PoolStats, ProxyHistograms,
@@ -286,6 +286,26 @@ impl RingOperator for Fake {
 
     async fn join(&self) -> Answer<()> {
         Ok(())
+    }
+
+    async fn decommission(&self, force: bool) -> Answer<Decommission> {
+        Ok(if force { Decommission::Done } else { Decommission::Before })
+    }
+
+    async fn move_to(&self, token: &str) -> Answer<()> {
+        self.note(format!("move {token}"))
+    }
+
+    async fn remove_node(&self, host: &str) -> Answer<()> {
+        self.note(format!("remove {host}"))
+    }
+
+    async fn removal_status(&self) -> Answer<String> {
+        Ok("No token removals in process.".to_owned())
+    }
+
+    async fn force_removal(&self) -> Answer<()> {
+        self.note("force removal".to_owned())
     }
 
     async fn reload_seeds(&self) -> Answer<Option<Vec<std::net::SocketAddr>>> {

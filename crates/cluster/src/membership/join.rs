@@ -10,7 +10,7 @@ use gossip::{AppState, Event, HeartBeat, States, write_tokens};
 use storage::StorageError;
 use types::{Address, Uuid};
 
-use super::{Membership, NodeInfo, Nodes, Place, peers};
+use super::{Membership, NodeInfo, Nodes, Place, Stage, peers};
 use crate::peers::Places;
 
 /// How long this node waits for those that it knows to be up before it takes its place.
@@ -167,7 +167,11 @@ impl Membership {
     pub(crate) fn withdraw(self: &Rc<Self>) {
         let first = self.place.borrow().tokens.first().map_or(0, |token| token.0);
         let left = gossip::Status::left(first, self.env.unix_micros() / 1000 + LEFT_FOR);
-        self.place.replace(Place::default());
+        let was = self.place.replace(Place::default()).stage;
+        if was == Stage::Leaving {
+            // it serves until all have heard of it
+            self.remember_ring();
+        }
         self.publish(vec![
             (AppState::STATUS_WITH_PORT, left.clone()),
             (AppState::STATUS, left),
@@ -188,6 +192,11 @@ impl Membership {
             self.env.sleep(HEARD_STEP).await;
         }
         true
+    }
+
+    /// All nodes as this one sees them now.
+    pub(crate) fn ring(&self) -> Option<std::sync::Arc<ring::Ring>> {
+        self.ring.borrow().clone()
     }
 
     /// Other nodes, and those of them that are down.

@@ -20,6 +20,7 @@ mod old_sstables;
 mod own;
 mod part;
 mod peers;
+mod removal;
 mod serve;
 
 use std::cell::{Cell, RefCell};
@@ -41,6 +42,7 @@ use types::{Address, Reader};
 pub(crate) use join::Asked;
 pub use node_info::{Life, NodeInfo, Nodes};
 pub use own::{Place, Stage};
+pub use removal::StillAlive;
 pub(crate) use serve::PeerServer;
 
 use node_info::{Conflict, Own};
@@ -122,6 +124,10 @@ pub struct Membership {
     /// Keyspaces that want another ring.
     unfit: RefCell<fitness::Findings>,
     serves_clients: Cell<bool>,
+    /// Nodes that were to be assassinated, and are not dead.
+    still_alive: RefCell<BTreeSet<Address>>,
+    /// Who has not confirmed that it has the replicas of a node that this one removes.
+    awaited: RefCell<BTreeSet<Address>>,
     /// Nodes that clients know of, and whether as up.
     told: RefCell<BTreeMap<Address, (std::net::SocketAddr, bool)>>,
 }
@@ -162,6 +168,8 @@ impl Membership {
             index_status: RefCell::new(index_status::NONE.to_owned()),
             unfit: RefCell::default(),
             serves_clients: Cell::default(),
+            still_alive: RefCell::default(),
+            awaited: RefCell::default(),
             told: RefCell::default(),
         });
         let hears = Rc::downgrade(&membership);
@@ -217,6 +225,7 @@ impl Membership {
                     self.agree(schema_ring::Event::Removed(node));
                 }
                 Effect::StillAlive(node) => {
+                    self.still_alive.borrow_mut().insert(node);
                     let text = format!(
                         "did not assassinate /{node}: it still sends gossip; stop it first"
                     );
@@ -274,6 +283,9 @@ impl Membership {
     /// A message of gossip came.
     fn receive(self: &Rc<Self>, gossip: Gossip) {
         let Gossip { from, verb, payload, created_at: created } = gossip;
+        if verb == Verb::ReplicationDoneReq {
+            return self.replicated(from);
+        }
         let mut reader = Reader::new(&payload);
         let message = match verb {
             Verb::GossipDigestSyn => gossip::Syn::read(&mut reader).map(Message::Syn),
@@ -530,12 +542,6 @@ impl Membership {
     /// The seeds but this node.
     pub fn seeds(&self) -> BTreeSet<Address> {
         self.gossiper.borrow().seeds().clone()
-    }
-
-    /// Takes a node that is down out of the ring (`nodetool assassinate`).
-    pub fn assassinate(self: &Rc<Self>, node: Address) {
-        let token = types::Token(self.env.random_u64().cast_signed());
-        self.step(Event::Assassinate { node, token });
     }
 
     /// Does it take part in gossip?

@@ -40,7 +40,8 @@ impl Life {
                 Some(Self::Replacing(Address::new(address.ip(), address.port())))
             }
             Status::Normal | Status::Shutdown | Status::Hibernate => Some(Self::Normal),
-            Status::Leaving => Some(Self::Leaving),
+            // who is removed owns its tokens until its replicas are elsewhere
+            Status::Leaving | Status::Removing => Some(Self::Leaving),
             Status::Moving(to) => Some(Self::Moving(to.map(Token))),
             _ => None,
         }
@@ -81,10 +82,18 @@ pub struct NodeInfo {
     pub serves_clients: bool,
     /// When it was last started, in seconds since 1970.
     pub generation: i32,
+    /// The host id of who removes it, if it is being removed.
+    pub remover: Option<[u8; 16]>,
 }
 
 /// The port of clients where a node does not say it: one of before 4.0.
 const NATIVE_PORT: u16 = 9042;
+
+/// Who removes a node (`VersionedValue.REMOVAL_COORDINATOR`).
+fn remover(state: &EndpointState) -> Option<[u8; 16]> {
+    let said = state.get(AppState::REMOVAL_COORDINATOR)?.strip_prefix("REMOVER,")?;
+    uuid(said).filter(|_| state.status() == Status::Removing)
+}
 
 fn uuid(text: &str) -> Option<[u8; 16]> {
     Uuid::parse(text).map(Uuid::to_bytes)
@@ -114,6 +123,7 @@ impl NodeInfo {
             is_up,
             serves_clients: text(AppState::RPC_READY).eq_ignore_ascii_case("true"),
             generation: state.heartbeat.generation,
+            remover: remover(state),
         })
     }
 
@@ -165,6 +175,7 @@ impl NodeInfo {
             is_up: false,
             serves_clients: false,
             generation: 0,
+            remover: None,
             ..node.clone()
         };
         stored(self) == stored(other)

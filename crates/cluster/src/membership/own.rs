@@ -22,6 +22,10 @@ pub enum Stage {
     Hibernating,
     /// It owns its tokens.
     Member,
+    /// It owns its tokens, and is about to give them up.
+    Leaving,
+    /// It owns its token, and is about to own this one instead.
+    Moving(Token),
 }
 
 /// This node's place in the ring.
@@ -37,7 +41,9 @@ impl Place {
     /// The tokens that are nobody else's.
     pub(super) fn owned(&self) -> BTreeSet<Token> {
         match self.stage {
-            Stage::Hibernating | Stage::Member => self.tokens.clone(),
+            Stage::Hibernating | Stage::Member | Stage::Leaving | Stage::Moving(_) => {
+                self.tokens.clone()
+            }
             Stage::Apart | Stage::Joining | Stage::Replacing(_) => BTreeSet::new(),
         }
     }
@@ -55,6 +61,8 @@ impl Place {
             }
             Stage::Hibernating => both(Status::HIBERNATE.to_owned()),
             Stage::Member => both(Status::normal(first)),
+            Stage::Leaving => both(Status::leaving(first)),
+            Stage::Moving(to) => both(Status::moving(to.0)),
         };
         let mut states = Vec::new();
         if !self.tokens.is_empty() {
@@ -90,7 +98,7 @@ impl Membership {
     pub(crate) fn take_place(self: &Rc<Self>, place: Place) {
         let states = place.states();
         let before = self.place.replace(place).stage;
-        if matches!(before, Stage::Joining | Stage::Replacing(_)) {
+        if matches!(before, Stage::Joining | Stage::Replacing(_) | Stage::Moving(_)) {
             self.remember_ring();
         }
         self.publish(states);
@@ -110,6 +118,8 @@ impl Membership {
                 Stage::Apart | Stage::Joining => ring::State::Joining,
                 Stage::Replacing(node) => ring::State::Replacing(node),
                 Stage::Hibernating | Stage::Member => ring::State::Normal,
+                Stage::Leaving => ring::State::Leaving,
+                Stage::Moving(to) => ring::State::Moving(to),
             },
             is_up: true,
             is_local: true,

@@ -170,5 +170,6 @@ fn node_of(address_: Address, values: &BTreeMap<&str, Vec<Vec<u8>>>) -> Option<N
         is_up: false,
         serves_clients: false,
         generation: 0,
+        remover: None,
     })
 }

@@ -60,6 +60,13 @@ impl PeerServer {
     ) -> Result<Answered, FailureReason> {
         let header = &request.header;
         match header.verb {
+            Verb::ReplicationDoneReq => {
+                let (from, verb) = (request.from, header.verb);
+                let payload = Vec::new();
+                let created_at = request.created_at;
+                self.peers.hear(Gossip { from, verb, payload, created_at }).await;
+                Ok(Some((Vec::new(), Params::NONE)))
+            }
             Verb::SchemaVersionReq => {
                 Ok(Some((self.shard.schema().version().to_vec(), Params::NONE)))
             }

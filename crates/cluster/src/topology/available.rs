@@ -19,6 +19,8 @@ use crate::internal::{self, Internal, Times};
 /// What stands before a range of tokens (`AbstractBounds.Type.RANGE`).
 const KIND_RANGE: u32 = 0;
 
+const TABLE: &str = "available_ranges_v2";
+
 /// Ranges by keyspace that are here.
 pub(super) struct Available {
     engine: Rc<Engine>,
@@ -38,24 +40,13 @@ impl Available {
     /// Forgets all, those of earlier starts too.
     pub async fn clear(&self) -> Result<(), StorageError> {
         self.ranges.borrow_mut().clear();
-        let Some(table) = self.table() else { return Ok(()) };
-        let timestamp = self.engine.env().unique_micros();
-        for stored in internal::read_all(&self.engine, &table).await? {
-            for update in stored.updates() {
-                let layout = Arc::clone(&table.layout);
-                let mut gone = UpdateBuilder::new(table.id.0, layout, &update.key);
-                gone.delete_partition(Deletion::new(timestamp, timestamp / 1_000_000));
-                let gone = Mutation::new(gone.finish(&mut RowBuilder::new()));
-                internal::apply(&self.engine, gone).await?;
-            }
-        }
-        Ok(())
+        forget_all(&self.engine, TABLE).await
     }
 
     /// Ranges of a keyspace came, whole.
     pub async fn add(&self, keyspace: &str, ranges: &[TokenRange]) -> Result<(), StorageError> {
         if let Some(table) = self.table() {
-            let written = ranges.iter().map(|range| bytes(*range)).collect();
+            let written = ranges.iter().map(|range| range_bytes(*range)).collect();
             let columns = [
                 ("full_ranges", Internal::Elements(written)),
                 ("transient_ranges", Internal::Elements(Vec::new())),
@@ -72,13 +63,29 @@ impl Available {
     }
 
     fn table(&self) -> Option<Arc<Table>> {
-        self.engine.schema().table("system", "available_ranges_v2").cloned()
+        self.engine.schema().table("system", TABLE).cloned()
     }
+}
+
+/// Deletes all of a small table of the system.
+pub(super) async fn forget_all(engine: &Rc<Engine>, name: &str) -> Result<(), StorageError> {
+    let Some(table) = engine.schema().table("system", name).cloned() else { return Ok(()) };
+    let timestamp = engine.env().unique_micros();
+    for stored in internal::read_all(engine, &table).await? {
+        for update in stored.updates() {
+            let layout = Arc::clone(&table.layout);
+            let mut gone = UpdateBuilder::new(table.id.0, layout, &update.key);
+            gone.delete_partition(Deletion::new(timestamp, timestamp / 1_000_000));
+            let gone = Mutation::new(gone.finish(&mut RowBuilder::new()));
+            internal::apply(engine, gone).await?;
+        }
+    }
+    Ok(())
 }
 
 /// A range as Cassandra keeps it (`SystemKeyspace.rangeToBytes`): its kind, then both tokens, each
 /// behind its length.
-fn bytes(range: TokenRange) -> Vec<u8> {
+pub(super) fn range_bytes(range: TokenRange) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.put_u32(KIND_RANGE);
     range.write(&mut bytes);
@@ -98,6 +105,6 @@ mod tests {
             &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe],
             &[0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 3],
         ];
-        assert_eq!(bytes(range), expected.concat());
+        assert_eq!(range_bytes(range), expected.concat());
     }
 }

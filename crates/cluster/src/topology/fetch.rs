@@ -56,6 +56,16 @@ pub enum NoSource {
         /// The keyspace.
         keyspace: String,
     },
+    /// Who is to be given a range is down.
+    #[error(
+        "/{node} is down and would gain ranges of keyspace {keyspace}: start it, and try again"
+    )]
+    NoTaker {
+        /// The node.
+        node: Address,
+        /// The keyspace.
+        keyspace: String,
+    },
     /// The ring does not know where its replicas are.
     #[error("The replication strategy of keyspace {0} is not supported")]
     Strategy(String),
@@ -64,7 +74,7 @@ pub enum NoSource {
 /// The ring as this node sees it, and what of it counts for a fetch.
 pub(super) struct Fetch<'a> {
     ring: &'a Ring,
-    /// The ring once this node has joined.
+    /// The ring once this node has joined, or moved.
     after: Option<Ring>,
     is_strict: bool,
 }
@@ -73,9 +83,15 @@ impl<'a> Fetch<'a> {
     /// `is_strict`: from who gives a range up, where one does.
     pub fn new(ring: &'a Ring, is_strict: bool) -> Self {
         let mut nodes = ring.nodes().to_vec();
-        let is_joining = ring.node(ring.local()).state == State::Joining;
-        nodes.iter_mut().filter(|node| node.is_local).for_each(|node| node.state = State::Normal);
-        let after = ring.with_nodes(nodes).ok().filter(|_| is_joining && is_strict);
+        let state = ring.node(ring.local()).state;
+        for node in nodes.iter_mut().filter(|node| node.is_local) {
+            node.state = State::Normal;
+            if let State::Moving(to) = state {
+                node.tokens = vec![to];
+            }
+        }
+        let gains = matches!(state, State::Joining | State::Moving(_));
+        let after = ring.with_nodes(nodes).ok().filter(|_| gains && is_strict);
         Self { ring, after, is_strict }
     }
 
@@ -139,9 +155,9 @@ impl<'a> Fetch<'a> {
     /// replicas each.
     fn lacks(&self, placement: &Placement, has: &[TokenRange]) -> Vec<TokenRange> {
         let local = self.ring.local();
-        let wanted: Vec<TokenRange> = match self.ring.node(local).state.is_member() {
-            true => placement.ranges_of(local).collect(),
-            false => placement.pending_ranges_of(local).collect(),
+        let wanted: Vec<TokenRange> = match self.ring.node(local).state {
+            State::Normal => placement.ranges_of(local).collect(),
+            _ => placement.pending_ranges_of(local).collect(),
         };
         let whole = wanted.into_iter().flat_map(TokenRange::unwrap);
         whole.flat_map(|range| range.without(has)).collect()

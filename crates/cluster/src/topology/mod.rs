@@ -2,9 +2,12 @@
 //! asks for and gives in them.
 
 mod available;
+mod course;
 mod fetch;
 mod join;
 mod rebuild;
+mod relocation;
+mod removal;
 mod sources;
 mod streams;
 
@@ -13,16 +16,47 @@ use std::rc::Rc;
 use storage::shards::Components;
 use streaming::Streaming;
 
+use crate::hints::Handoff;
+use crate::membership::Membership;
 use crate::peers::Peers;
+use crate::ring_batch::RingBatches;
+use crate::saved_place::SavedPlace;
 use crate::shard_context::ShardContext;
 pub use fetch::NoSource;
 pub use join::{Join, JoinError, Joined, Standing};
+pub use relocation::{Relocation, RelocationError};
+pub use removal::{Removal, RemovalStatus};
 pub use rebuild::{Rebuild, RebuildError, RebuildRequest, parse_ranges};
 
 /// A shard's streams, and the operations that use them.
 pub(crate) struct Topology {
     streaming: Rc<Streaming>,
     rebuild: Rc<Rebuild>,
+}
+
+/// How this node comes into the ring, to another place, and out of it, and how it removes others;
+/// on the first shard.
+pub(crate) struct Movements {
+    pub join: Rc<Join>,
+    pub relocation: Rc<Relocation>,
+    pub removal: Rc<Removal>,
+}
+
+impl Movements {
+    pub fn new(
+        (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
+        membership: &Rc<Membership>,
+        topology: &Topology,
+        (handoff, batches): (&Rc<Handoff>, &Rc<RingBatches>),
+        saved: SavedPlace,
+    ) -> Self {
+        let (of, streaming) = ((shard, peers), topology.streaming());
+        let join = Join::new(of, membership, streaming, saved);
+        let relocation =
+            Relocation::new(of, (membership, &join), streaming, handoff, batches);
+        let removal = Removal::new(of, membership, streaming);
+        Self { join, relocation, removal }
+    }
 }
 
 impl Topology {

@@ -74,7 +74,10 @@ impl Operations {
     /// In Cassandra's words (`StorageService.Mode`).
     fn mode_name(&self) -> &'static str {
         match (self.mode.is_ending(), self.shard.join()) {
-            (false, Some(join)) => join.mode(),
+            (false, Some(join)) => {
+                let relocation = self.shard.relocation();
+                relocation.and_then(|relocation| relocation.mode()).unwrap_or(join.mode())
+            }
             _ => self.mode.name(),
         }
     }

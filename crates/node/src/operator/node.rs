@@ -57,6 +57,7 @@ impl NodeOperator for Operations {
         });
         let failures = self.storage()?.stats.failures.get();
         let place = self.shard.membership().map(|membership| membership.place());
+        let mode = self.mode_name();
         let (place, join) = (place.unwrap_or_default(), self.shard.join());
         Ok(NodeInfo {
             host_id: Uuid::from_bytes(engine.host_id()).to_string(),
@@ -81,8 +82,8 @@ impl NodeOperator for Operations {
             tokens: Some(place.tokens.iter().map(|token| token.to_string()).collect()),
             bootstrap_state: join.map_or(Bootstrap::Needed, |join| join.bootstrap()).name().to_owned(),
             bootstrap_failed: join.is_some_and(|join| join.standing() == Standing::Broken),
-            decommissioning: false,
-            decommission_failed: false,
+            decommissioning: mode == "LEAVING",
+            decommission_failed: mode == "DECOMMISSION_FAILED",
         })
     }
 

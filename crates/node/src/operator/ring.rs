@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use admin::{
-    Answer, Cluster, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica, RebuildOrder,
+    Answer, Cluster, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica, RebuildOrder,
     Refusal, ReplicatedRange, Ring, RingNode, RingOperator, TableName,
 };
-use cluster::{Join, JoinError, Membership};
+use cluster::{Join, JoinError, Membership, Relocation, Removal};
 use metrics::Level;
 use schema::{Keyspace, Strategy};
 use storage::PartitionKey;
 use storage::shards::Stopping;
-use types::{Address, Uuid};
+use types::{Address, Token, Uuid};
 
 use super::tables::key_bytes;
 use super::{Operations, failed};
@@ -41,6 +41,14 @@ impl Operations {
 
     fn way_in(&self) -> Answer<&Rc<Join>> {
         self.shard.join().ok_or_else(|| failed(Stopping))
+    }
+
+    fn relocation(&self) -> Answer<&Rc<Relocation>> {
+        self.shard.relocation().ok_or_else(|| failed(Stopping))
+    }
+
+    fn removal(&self) -> Answer<&Rc<Removal>> {
+        self.shard.removal().ok_or_else(|| failed(Stopping))
     }
 
     /// Serves clients, now that the node is where it was to get.
@@ -291,10 +299,54 @@ impl RingOperator for Operations {
         match self.way_in()?.join().await {
             Ok(()) => self.serve_as_member().await,
             Err(error @ (JoinError::Joined | JoinError::Incomplete)) => {
-                Err(Refusal::Failed(error.to_string()))
+                Err(Refusal::BadUse(error.to_string()))
             }
             Err(error) => Err(failed(format!("Error during joining the ring: {error}"))),
         }
+    }
+
+    async fn decommission(&self, force: bool) -> Answer<Decommission> {
+        let relocation = self.relocation()?;
+        match (relocation.mode(), relocation.decommission(force).await) {
+            (_, Ok(true)) => {
+                self.clients.stop(false).await?;
+                self.membership()?.leave().await;
+                Ok(Decommission::Done)
+            }
+            (Some("DECOMMISSIONED"), Ok(false)) => Ok(Decommission::Before),
+            (_, Ok(false)) => Ok(Decommission::UnderWay),
+            (_, Err(error)) if error.is_refusal() => {
+                Err(Refusal::BadUse(format!("Unsupported operation: {error}")))
+            }
+            (_, Err(error)) => Err(failed(format!("Error while decommissioning node: {error}"))),
+        }
+    }
+
+    async fn move_to(&self, token: &str) -> Answer<()> {
+        let token = token.parse().map(Token).map_err(|_| failed(format!("For input string: \"{token}\"")))?;
+        self.relocation()?.move_to(token).await.map_err(failed)
+    }
+
+    async fn remove_node(&self, host: &str) -> Answer<()> {
+        let id = Uuid::parse(host).ok_or_else(|| failed(format!("Invalid UUID string: {host}")))?;
+        self.removal()?.remove(id).await.map_err(failed)
+    }
+
+    async fn removal_status(&self) -> Answer<String> {
+        let Some(status) = self.removal()?.status() else {
+            return Ok("No token removals in process.".to_owned());
+        };
+        let waits: Vec<_> = status.waits_for.iter().map(|node| node.ip.to_string()).collect();
+        Ok(format!(
+            "Removing token ({}). Waiting for replication confirmation from [{}].",
+            status.token,
+            waits.join(",")
+        ))
+    }
+
+    async fn force_removal(&self) -> Answer<()> {
+        self.removal()?.force();
+        Ok(())
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {
@@ -307,7 +359,6 @@ impl RingOperator for Operations {
                 Address::new(ip.map_err(|_| unknown())?, port)
             }
         };
-        self.membership()?.assassinate(node);
-        Ok(())
+        self.membership()?.assassinate(node).await.map_err(failed)
     }
 }

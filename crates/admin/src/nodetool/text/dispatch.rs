@@ -4,7 +4,7 @@ use super::{
     cluster, compaction, gossip, hints, histograms, info, io, network, ring, snapshots, status,
     streams, tables,
 };
-use crate::model::{ExcessJobs, Shown};
+use crate::model::{Decommission, ExcessJobs, Shown};
 use crate::nodetool::guardrails;
 use crate::nodetool::reply::Reply;
 use crate::nodetool::verb::{
@@ -81,9 +81,17 @@ fn of_ring(verb: &RingVerb, shown: Option<&Shown>) -> Option<String> {
         }
         (RingVerb::StatusGossip, Some(Shown::GossipStatus { running: is })) => running(*is),
         (RingVerb::GetSeeds, Some(Shown::Seeds(of))) => gossip::seeds(of),
-        (RingVerb::ResumeBootstrap, Some(Shown::ResumedBootstrap { resumed })) => match resumed {
+        (RingVerb::ResumeBootstrap { .. }, Some(Shown::ResumedBootstrap { resumed })) => match resumed {
             true => "Resuming bootstrap\nResume bootstrap complete\n".to_owned(),
             false => "Node is already bootstrapped.\n".to_owned(),
+        },
+        (RingVerb::Removal { .. }, Some(Shown::Removal { status })) => {
+            format!("RemovalStatus: {status}\n")
+        }
+        (RingVerb::Decommission { .. }, Some(Shown::Decommission(of))) => match of {
+            Decommission::Done => String::new(),
+            Decommission::UnderWay => "This node is still decommissioning.\n".to_owned(),
+            Decommission::Before => "Node was already decommissioned.\n".to_owned(),
         },
         (RingVerb::ReloadSeeds, Some(Shown::ReloadedSeeds(of))) => gossip::reloaded(of.as_deref()),
         _ => return nothing(shown),

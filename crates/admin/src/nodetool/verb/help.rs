@@ -16,6 +16,7 @@ const USES: &[(&str, &str)] = &[
     ("compact", "[-s | --split-output] [<keyspace> [<table>...]] | --user-defined <file>..."),
     ("compactionstats", "[-H | --human-readable] [-V | --vtable]"),
     ("datapaths", "[<keyspace>[.<table>]...]"),
+    ("decommission", "[-f | --force]"),
     ("describering", "<keyspace>"),
     ("disableautocompaction", "[<keyspace> [<table>...]]"),
     ("disablebinary", "[-f | --force]"),
@@ -42,6 +43,7 @@ const USES: &[(&str, &str)] = &[
     ("info", "[-T | --tokens]"),
     ("iostats", "[-s <seconds>] [-F json [--windows]]"),
     ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
+    ("move", "<new token>"),
     ("netstats", "[-H | --human-readable]"),
     (
         "rebuild",
@@ -49,6 +51,7 @@ const USES: &[(&str, &str)] = &[
     ),
     ("refresh", "<keyspace> <table>"),
     ("relocatesstables", "[-j <jobs>] [<keyspace> [<table>...]]"),
+    ("removenode", "<status> | <force> | <ID>"),
     ("ring", "[<keyspace>]"),
     (
         "scrub",

@@ -63,9 +63,32 @@ pub enum RingVerb {
     /// `rebuild`
     Rebuild(RebuildOrder),
     /// `bootstrap resume`
-    ResumeBootstrap,
+    ResumeBootstrap {
+        /// Is it meant? Who writes past this node meanwhile is for the operator to know.
+        force: bool,
+    },
     /// `join`
     Join,
+    /// `decommission`
+    Decommission {
+        /// Even if a keyspace has fewer replicas then.
+        force: bool,
+    },
+    /// `move`
+    Move {
+        /// Where to.
+        token: String,
+    },
+    /// `removenode ID`
+    RemoveNode {
+        /// Its host id.
+        host: String,
+    },
+    /// `removenode status`, or `removenode force`
+    Removal {
+        /// Is it ended without waiting?
+        force: bool,
+    },
     /// `assassinate`
     Assassinate {
         /// The node.
@@ -82,10 +105,12 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
             None => return refused("Required parameters are missing: ip_address"),
         },
         "bootstrap" => match args.take().as_deref() {
-            Some("resume") if args.flag(&["-f", "--force"]) => RingVerb::ResumeBootstrap,
-            Some("resume") => return refused("'nodetool bootstrap resume' is disabled."),
+            Some("resume") => {
+                RingVerb::ResumeBootstrap { force: args.flag(&["-f", "--force"]) }
+            }
             _ => return refused("Required parameters are missing: resume"),
         },
+        "decommission" => RingVerb::Decommission { force: args.flag(&["-f", "--force"]) },
         "describecluster" => RingVerb::DescribeCluster { print_port },
         "describering" => match args.take() {
             Some(keyspace) => RingVerb::DescribeRing { keyspace, print_port },
@@ -110,8 +135,18 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
             RingVerb::GossipInfo { print_port }
         }
         "join" => RingVerb::Join,
+        "move" => match args.take() {
+            Some(token) => RingVerb::Move { token },
+            None => return refused("Required parameters are missing: new token"),
+        },
         "rebuild" => rebuild(args)?,
         "reloadseeds" => RingVerb::ReloadSeeds,
+        "removenode" => match args.take().as_deref() {
+            None => return refused("Required parameters are missing: remove_operation"),
+            Some("status") => RingVerb::Removal { force: false },
+            Some("force") => RingVerb::Removal { force: true },
+            Some(host) => RingVerb::RemoveNode { host: host.to_owned() },
+        },
         "ring" => {
             args.not_served(&["-r", "--resolve-ip"])?;
             RingVerb::Ring { keyspace: args.take(), print_port }

@@ -6,7 +6,7 @@ use types::Address;
 
 use crate::topology::fetch::NoSource;
 
-fn list(nodes: &[Address]) -> String {
+pub(in crate::topology) fn list(nodes: &[Address]) -> String {
     nodes.iter().map(|node| format!("/{node}")).collect::<Vec<_>>().join(", ")
 }
 

@@ -23,9 +23,11 @@ use gossip::States;
 use metrics::Level;
 use streaming::wire::{Operation, Request};
 use streaming::{Plan, Streaming};
+use storage::StorageError;
 use types::{Address, TokenRange};
 
 pub use error::JoinError;
+pub(super) use error::list;
 pub use steps::Standing;
 
 use super::available::Available;
@@ -281,7 +283,7 @@ impl Join {
                 let before = self.bootstrap();
                 let fetches = intent.kind == Kind::Fetch;
                 let bootstrap = if fetches { Bootstrap::InProgress } else { before };
-                self.save(SavedPlace { bootstrap, tokens: intent.tokens }).await
+                Ok(self.save(SavedPlace { bootstrap, tokens: intent.tokens }).await?)
             }
             Step::Announce => self.announce(&intent).await,
             Step::Fetch => self.fetch(&intent).await,
@@ -300,7 +302,8 @@ impl Join {
         }
     }
 
-    async fn save(&self, place: SavedPlace) -> Result<(), JoinError> {
+    /// Saves this node's place, for good.
+    pub(super) async fn save(&self, place: SavedPlace) -> Result<(), StorageError> {
         place.save(&self.shard.engine).await?;
         self.saved.replace(place);
         Ok(())
@@ -424,7 +427,10 @@ impl Join {
 }
 
 /// Ranges by keyspace that came from all who were asked for them.
-fn came(wanted: &Wanted, did_come: impl Fn(&Address) -> bool) -> Vec<(String, Vec<TokenRange>)> {
+pub(super) fn came(
+    wanted: &Wanted,
+    did_come: impl Fn(&Address) -> bool,
+) -> Vec<(String, Vec<TokenRange>)> {
     let (mut came, mut missing) = (Vec::new(), BTreeSet::new());
     for (node, asks) in &wanted.asks {
         for Ask { keyspace, ranges } in asks {
