@@ -56,6 +56,11 @@ impl Placement {
         pieces.map(|(left, right, _)| TokenRange { left, right })
     }
 
+    /// Is a node about to be a replica of anything, or was it one until just now?
+    pub fn changes_for(&self, node: NodeIndex) -> bool {
+        self.pieces().any(|(_, _, replicas)| replicas.pending.contains(&node))
+    }
+
     /// Is anybody about to be a replica of anything?
     pub fn has_pending(&self) -> bool {
         self.pieces().any(|(_, _, replicas)| !replicas.gaining().is_empty())

@@ -4,12 +4,42 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use admin::{Answer, NewImport, Refusal, SSTablesOperator, Scrub, TableName, Verify};
+use cluster::Standing;
 use metrics::Level;
 use schema::TombstoneOption;
 use sstable::descriptor::NB;
 use storage::StorageError;
+use types::TokenRange;
 
 use super::{Operations, failed, ignore_dropped};
+
+/// Where a node has no ranges that are its own.
+const NOT_JOINED: &str = "Cleanup cannot run before a node has joined the ring";
+
+impl Operations {
+    /// The ranges of a keyspace that this node has, while nothing of them is about to change, or
+    /// just did: what it gives up others may still read here.
+    fn settled_ranges(&self, keyspace: &str) -> Answer<Vec<TokenRange>> {
+        let schema = self.engine().schema();
+        let peers = self.shard.peers();
+        let ring = peers.ring().ok_or_else(|| failed(NOT_JOINED))?;
+        let is_member = self.shard.join().is_some_and(|join| join.standing() == Standing::Member);
+        if !is_member {
+            return Err(failed(NOT_JOINED));
+        }
+        let strategy = schema.keyspace(keyspace).map(|keyspace| &keyspace.replication.strategy);
+        let placement = strategy.and_then(|strategy| ring.placement(strategy));
+        let Some(placement) = placement else {
+            return Err(failed(format!("the replicas of keyspace {keyspace} are not known")));
+        };
+        if placement.changes_for(ring.local()) {
+            return Err(failed(
+                "Node is involved in cluster membership changes. Not safe to run cleanup.",
+            ));
+        }
+        Ok(TokenRange::normalize(placement.ranges_of(ring.local())))
+    }
+}
 
 impl SSTablesOperator for Operations {
     async fn flush(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
@@ -61,17 +91,18 @@ impl SSTablesOperator for Operations {
         Ok(())
     }
 
-    /// A node that is the only one owns all: nothing is to be dropped. In a ring it may not, and to
-    /// say that it is done would be wrong.
+    /// A node that is the only one owns all: nothing is to be dropped.
     async fn cleanup(&self, keyspace: &str, tables: &[String]) -> Answer<()> {
         let tables = self.tables(keyspace, tables)?;
-        let is_alone = self.shard.peers().is_alone();
-        match is_alone || tables.is_empty() {
-            true => Ok(()),
-            false => {
-                Err(failed("cleanup is not supported in a ring of several nodes: removed nothing"))
-            }
+        if self.shard.peers().is_alone() || tables.is_empty() {
+            return Ok(());
         }
+        let ranges = self.settled_ranges(keyspace)?;
+        for table in tables {
+            ignore_dropped(self.storage()?.flush(table).await.map(drop))?;
+            ignore_dropped(self.storage()?.compactions().keep(table, &ranges).await)?;
+        }
+        Ok(())
     }
 
     async fn relocate(&self, keyspace: &str, tables: &[String]) -> Answer<()> {

@@ -16,6 +16,8 @@ use sstable::plain::PlainPartition;
 
 use super::garbage::Shadow;
 use super::running::RunningCompaction;
+use types::TokenRange;
+
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::io::Throttle;
@@ -49,6 +51,8 @@ pub(crate) struct Purging {
     pub allowed: bool,
     /// What is dropped for what others have.
     pub garbage: TombstoneOption,
+    /// Only partitions in these ranges stay: normalized.
+    pub keeps: Option<Vec<TokenRange>>,
     /// The oldest timestamp in the inputs: others with nothing newer are no reason to drop
     /// anything.
     pub oldest: i64,
@@ -65,9 +69,15 @@ impl Purging {
             others: Vec::new(),
             allowed: false,
             garbage: TombstoneOption::None,
+            keeps: None,
             oldest: i64::MIN,
             purged: Cell::new(i64::MIN),
         }
+    }
+
+    /// Does a partition stay, whatever is in it?
+    fn keeps(&self, key: KeyRef<'_>) -> bool {
+        self.keeps.as_ref().is_none_or(|ranges| TokenRange::any_contains(ranges, key.token))
     }
 
     /// The timestamp below which tombstones of a key may go.
@@ -287,11 +297,16 @@ pub(crate) async fn merge_all(
         }
         let at = key.as_ref();
         let is_alone = open.iter().filter(|input| input.is_at(&key)).count() == 1;
+        let is_kept = purging.keeps(at);
         let mut sources = Vec::new();
         let (mut taken_over, mut went) = (None, 0);
         for input in open.iter_mut().filter(|input| input.is_at(&key)) {
             let head = input.walk.take(files).await?;
             let Head { located, .. } = head.expect("an input that is at a key has its partition");
+            if !is_kept {
+                went += input.advanced();
+                continue;
+            }
             if is_alone && takes_over {
                 taken_over = input.take_over(files, at, located.position, outputs).await?;
             }
@@ -305,9 +320,9 @@ pub(crate) async fn merge_all(
             sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
         let is_written = taken_over.is_some() == sources.is_empty();
-        assert!(is_written, "a partition is copied from one input or merged from all that have it");
+        assert!(is_written || !is_kept, "a partition is copied from one input or merged from all that have it");
         *merged.entry(sources.len().max(1) as u32).or_default() += 1;
-        if taken_over.is_none() {
+        if taken_over.is_none() && is_kept {
             let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);
             let others = (purging.others.as_slice(), purging.oldest);
             let shadow = Shadow::open(engine, table, at, others, purging.garbage).await?;

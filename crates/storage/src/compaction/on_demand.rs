@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use schema::{TableId, TombstoneOption};
+use types::TokenRange;
 
 use super::look::Look;
 use super::schedule::Compactions;
@@ -102,6 +103,27 @@ impl Compactions {
             look.live.tables().iter().filter(is_displaced).map(alone).collect()
         };
         self.on_demand(id, Work::Merge, each).await
+    }
+
+    /// Drops the partitions of a table outside these ranges, which are normalized, from SSTables:
+    /// `nodetool cleanup`. SSTables that have none of them stay as they are.
+    ///
+    /// # Errors
+    /// If one cannot be read or a new one not be written: the old one stays.
+    pub async fn keep(&self, id: TableId, ranges: &[TokenRange]) -> Result<(), StorageError> {
+        let is_within = |sstable: &&Arc<SSTable>| {
+            let (first, last) = sstable.table.tokens();
+            let holds = |token| ranges.iter().find(|range| range.contains(token));
+            holds(first).is_some_and(|range| range.contains(last))
+        };
+        let each = |_: &Strategy, look: &Look| {
+            let alone = |sstable: &Arc<SSTable>| Choice {
+                level: sstable.level(),
+                ..Choice::merge(vec![sstable.number], Reason::Cleanup)
+            };
+            look.live.tables().iter().filter(|sstable| !is_within(sstable)).map(alone).collect()
+        };
+        self.on_demand(id, Work::Keep(ranges), each).await
     }
 
     /// Scrubs all SSTables of a table, each in one step that a crash cannot tear; what became of

@@ -184,7 +184,7 @@ impl Tasks {
         // tasks made of what was there then was taken into account.
         // Of a scrubbed SSTable of which nothing is left, the log may well bring back what it still
         // has.
-        let is_scrub = matches!(task.work, Work::Scrub(..));
+        let is_scrub = matches!(task.work, Work::Scrub(..) | Work::Keep(_));
         let newcomers = before.tables().iter().filter(|table| table.epoch > made.look.epoch);
         let mut oldest = newcomers.map(|table| table.table.statistics.stats.min_timestamp);
         let safe = oldest.all(|oldest| oldest > made.purged)
@@ -259,6 +259,10 @@ impl Tasks {
                 Work::Collect(granularity) => granularity,
                 _ => table.params.compaction.tombstone_option(),
             },
+            keeps: match task.work {
+                Work::Keep(ranges) => Some(ranges.to_vec()),
+                _ => None,
+            },
             oldest: oldest.min().unwrap_or(i64::MIN),
             purged: Cell::new(dropped.unwrap_or(i64::MIN)),
         };
@@ -278,7 +282,7 @@ impl Tasks {
         let mut pace = Pace::new(env, &self.throttle, running.shown());
         let mut merged = Merged::new();
         match task.work {
-            Work::Merge | Work::Collect(_) => {
+            Work::Merge | Work::Collect(_) | Work::Keep(_) => {
                 merged = merge_all(engine, table, &needed, &purging, outputs, &mut pace).await?;
             }
             Work::Scrub(how, found) => {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use schema::{Table, TombstoneOption};
+use types::TokenRange;
 
 use super::look::Look;
 use super::scrub::{Scrub, Scrubbed};
@@ -20,6 +21,8 @@ pub(crate) enum Work<'a> {
     Merge,
     /// The same, without what others make needless.
     Collect(TombstoneOption),
+    /// The same, without the partitions outside these ranges: normalized.
+    Keep(&'a [TokenRange]),
     /// The one is rewritten without what cannot be read; what became of it is noted.
     Scrub(Scrub, &'a RefCell<Vec<Scrubbed>>),
 }

@@ -128,6 +128,8 @@ pub enum Reason {
     Garbage,
     /// The operator wants one SSTable in the directories where it belongs.
     Relocate,
+    /// The operator wants the partitions of one SSTable gone of which the node is no replica.
+    Cleanup,
 }
 
 impl Reason {
@@ -139,6 +141,7 @@ impl Reason {
             Self::Scrub => "Scrub",
             Self::Garbage => "Remove deleted data",
             Self::Relocate => "Relocate sstables to correct disk",
+            Self::Cleanup => "Cleanup",
             _ => "Compaction",
         }
     }
