@@ -24,7 +24,10 @@ fn ownership(shard: &ShardContext, peers: &Peers, keyspace: &str) -> Vec<(String
         // one node has all ranges, whatever the keyspace
         let replica = format!("/{}:{}", identity.broadcast, identity.storage_port);
         let range = |(token, _): &(types::Token, _)| (token.to_string(), vec![replica.clone()]);
-        return peers.ring().map(|ring| ring.tokens().iter().map(range).collect()).unwrap_or_default();
+        return peers
+            .ring()
+            .map(|ring| ring.tokens().iter().map(range).collect())
+            .unwrap_or_default();
     };
     let replica = |node: &ring::NodeIndex| format!("/{}", scope.ring.node(*node).address);
     let range = |(token, _): &(types::Token, ring::NodeIndex)| {

@@ -25,6 +25,9 @@ use types::{Address, Token};
 use crate::scope::Scope;
 use crate::shard_context::ShardContext;
 
+/// Changes of the ring that are remembered.
+const PAST_MAX: usize = 8;
+
 /// What a request is about a key for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Concern {
@@ -41,6 +44,8 @@ pub struct Peers {
     messenger: OnceCell<Rc<Messenger>>,
     /// All nodes of the ring, once this one is a part of it.
     ring: RefCell<Option<Arc<Ring>>>,
+    /// Rings before changes that this shard knows of, the latest last.
+    past: RefCell<Vec<Arc<Ring>>>,
     /// Where nodes are that the ring has not.
     places: RefCell<Option<Arc<Places>>>,
     /// Where what the operator should know goes.
@@ -102,6 +107,7 @@ impl Peers {
             others,
             messenger: OnceCell::new(),
             ring: RefCell::default(),
+            past: RefCell::default(),
             places: RefCell::default(),
             notes: OnceCell::new(),
             gossip: OnceCell::new(),
@@ -163,6 +169,19 @@ impl Peers {
         self.others.send_to_all(move |peers| {
             peers.know_ring_here(&ring);
             peers.watchers.borrow().iter().for_each(|watcher| watcher(&ring));
+        });
+    }
+
+    /// Has every shard remember the ring before a change, for as long as there are not many later
+    /// ones.
+    pub(crate) fn remember(&self, ring: &Arc<Ring>) {
+        let ring = Arc::clone(ring);
+        self.others.send_to_all(move |peers| {
+            let mut past = peers.past.borrow_mut();
+            past.push(Arc::clone(&ring));
+            if past.len() > PAST_MAX {
+                past.remove(0);
+            }
         });
     }
 
@@ -287,17 +306,25 @@ impl Peers {
         Ok((ring, placement))
     }
 
-    /// Is this node a replica of a keyspace at a token? It says yes as long as it does not know.
-    pub(crate) fn is_replica(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
+    /// May this node answer for a keyspace at a token? It says yes as long as it does not know.
+    ///
+    /// Who asks may have heard less of the ring than this node, or more. Who has heard more finds a
+    /// node that is about to be a replica, or one that never was. Who has heard less finds one that
+    /// was: for a while after a change that is right, for what is written goes to both. Later it
+    /// would be acknowledged by nodes that nobody reads from.
+    pub(crate) fn may_answer(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
         let (schema, ring) = (self.shard.schema(), self.ring());
         let (Some(ring), Some(keyspace)) = (ring, schema.keyspace(keyspace)) else { return true };
-        let Some(placement) = ring.placement(&keyspace.replication.strategy) else { return true };
+        let strategy = &keyspace.replication.strategy;
+        let Some(placement) = ring.placement(strategy) else { return true };
         let (replicas, local) = (placement.at(token), ring.local());
-        let others = match concern {
-            Concern::Write => replicas.pending,
-            // whoever has not heard of a change yet finds here what he would have found before
-            Concern::Read => replicas.former,
+        if replicas.natural.contains(&local) || replicas.pending.contains(&local) {
+            return true;
+        }
+        let was_one = |past: &Arc<Ring>| {
+            let placement = past.placement(strategy);
+            placement.is_some_and(|of| of.at(token).natural.contains(&past.local()))
         };
-        replicas.natural.contains(&local) || others.contains(&local)
+        concern == Concern::Write && !self.past.borrow().iter().any(was_one)
     }
 }

@@ -71,10 +71,8 @@ impl SavedPlace {
             self.tokens.iter().map(|token| token.to_string().into_bytes()).collect();
         tokens.sort_by(|a, b| CqlType::Text.compare(a, b));
         let bootstrapped = self.bootstrap.name().as_bytes().to_vec();
-        let columns = [
-            ("bootstrapped", Internal::Value(bootstrapped)),
-            ("tokens", Internal::Set(tokens)),
-        ];
+        let columns =
+            [("bootstrapped", Internal::Value(bootstrapped)), ("tokens", Internal::Set(tokens))];
         write(engine, &columns).await
     }
 }
@@ -103,10 +101,7 @@ pub(crate) async fn set_host_id(
     Ok(())
 }
 
-async fn write(
-    engine: &Rc<Engine>,
-    columns: &[(&str, Internal)],
-) -> Result<(), StorageError> {
+async fn write(engine: &Rc<Engine>, columns: &[(&str, Internal)]) -> Result<(), StorageError> {
     let schema = engine.schema();
     let table = schema.table("system", "local").expect("every schema has system.local");
     let times = Times::new(engine.env().unique_micros());

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::key::{Key, Standing, Value};
 use crate::section::{
     Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
-    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining, LogCompression,
-    NativeTransport, ReadSizes, SavedCaches, ServerTls, Streams, Timeouts,
+    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining,
+    LogCompression, NativeTransport, ReadSizes, SavedCaches, ServerTls, Streams, Timeouts,
 };
 use crate::table::Index;
 use crate::values::{self, Values};

@@ -39,7 +39,8 @@ pub use section::{
     Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
     DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
     InternodeCompression, InternodeEncryption, Joining, LogCompression, NativeTransport, ReadSizes,
-    Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts, TlsStores,
+    Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts,
+    TlsStores,
 };
 pub use table::keys;
 pub use table::own::MAX_SHARDS;

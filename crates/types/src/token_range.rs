@@ -118,7 +118,9 @@ mod tests {
     #[test]
     fn what_is_left_is_what_the_others_have_not() {
         let others = TokenRange::normalize([range(0, 10), range(20, 30), range(60, -60)]);
-        for whole in [range(-70, 70), range(5, 25), range(10, 20), range(0, 10), range(-5, i64::MIN)] {
+        for whole in
+            [range(-70, 70), range(5, 25), range(10, 20), range(0, 10), range(-5, i64::MIN)]
+        {
             let left = whole.without(&others);
             assert_eq!(TokenRange::normalize(left.clone()), left);
             for token in (-80..80).map(Token) {

@@ -31,8 +31,8 @@ pub use network::{
 pub use node::{NodeInfo, Release};
 pub use outcome::{Outcome, Refusal};
 pub use ring::{
-    Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
-    RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,
+    Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf,
+    RangeReplica, RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,
 };
 pub use settings::{Setting, Timeout, UnknownTimeout};
 pub use shown::Shown;

@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AutoCompaction, ClusterView, CompactionStats, DataFile, Decommission, Endpoint, ExcessJobs, Handoff, IoStats,
-    KeyspacePaths, KeyspaceStats, NetStats, NodeInfo, PastCompaction, PendingHints, PoolStats,
-    ProxyHistograms, Release, Ring, RingRanges, Setting, SnapshotDetails, StreamLimits,
-    TableHistograms, Thresholds, Timeout,
+    AutoCompaction, ClusterView, CompactionStats, DataFile, Decommission, Endpoint, ExcessJobs,
+    Handoff, IoStats, KeyspacePaths, KeyspaceStats, NetStats, NodeInfo, PastCompaction,
+    PendingHints, PoolStats, ProxyHistograms, Release, Ring, RingRanges, Setting, SnapshotDetails,
+    StreamLimits, TableHistograms, Thresholds, Timeout,
 };
 
 /// What a verb shows: in JSON an object whose one field names the kind.

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 
-use crate::model::{Cluster, Decommission, Endpoint, RebuildOrder, ReplicatedRange, Ring, TableName};
+use crate::model::{
+    Cluster, Decommission, Endpoint, RebuildOrder, ReplicatedRange, Ring, TableName,
+};
 
 use super::Answer;
 

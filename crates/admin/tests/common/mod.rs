@@ -2,15 +2,15 @@
 
 use admin::{
     Answer, AutoCompaction, Cache, CacheName, CachesOperator, Cluster, Command, CompactionOperator,
-    CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Format, GossipValue, Handoff,
-    HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, NetStats, NetworkCache,
-    NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf, Outcome,
-    PartitionBytes, PastCompaction, PendingHints, PerRead, Pool, PoolStats, ProxyHistograms,
-    RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, ReplicatedRange, Replication, Reply,
-    Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting, SettingsOperator,
-    SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits, StreamPlan,
-    StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats, TablesOperator,
-    Thresholds, Timeout, Verb, Verify, ask, wire,
+    CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Format, GossipValue,
+    Handoff, HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, NetStats,
+    NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf,
+    Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, Pool, PoolStats,
+    ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, ReplicatedRange,
+    Replication, Reply, Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting,
+    SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits,
+    StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats,
+    TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;

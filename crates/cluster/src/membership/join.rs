@@ -157,10 +157,34 @@ impl Membership {
             let unaware: Vec<_> = self.gossiper.borrow().unaware(version).collect();
             let now = self.env.now();
             if now >= limit || (unaware.is_empty() && now >= start + delay) {
+                self.told_version.set(version);
                 return unaware;
             }
             self.env.sleep(HEARD_STEP).await;
         }
+    }
+
+    /// Those that are up and have heard where this node stands.
+    pub(crate) fn aware(&self) -> BTreeSet<Address> {
+        let gossiper = self.gossiper.borrow();
+        let unaware: BTreeSet<_> = gossiper.unaware(self.told_version.get()).collect();
+        let nodes = self.nodes.borrow();
+        let is_aware = |node: &Address| gossiper.is_up(*node) && !unaware.contains(node);
+        nodes.keys().copied().filter(is_aware).collect()
+    }
+
+    /// Those that are up and were not among these: one that comes back after it was cut off may
+    /// have written without hearing of it.
+    pub(crate) fn late(&self, aware: &BTreeSet<Address>) -> Vec<Address> {
+        let nodes = self.nodes.borrow();
+        let up = nodes.values().filter(|node| node.is_up).map(|node| node.address);
+        up.filter(|node| !aware.contains(node)).collect()
+    }
+
+    /// Nodes of the ring that this one was told of and has heard nothing from.
+    pub(crate) fn unheard_of(&self, told: &Nodes) -> Vec<Address> {
+        let nodes = self.nodes.borrow();
+        told.keys().copied().filter(|node| !nodes.contains_key(node)).collect()
     }
 
     /// Says that this node leaves its place: what others hold ready for it they let go.
@@ -172,17 +196,13 @@ impl Membership {
             // it serves until all have heard of it
             self.remember_ring();
         }
-        self.publish(vec![
-            (AppState::STATUS_WITH_PORT, left.clone()),
-            (AppState::STATUS, left),
-        ]);
+        self.publish(vec![(AppState::STATUS_WITH_PORT, left.clone()), (AppState::STATUS, left)]);
         self.look_around();
     }
 
     /// Is nothing heard of a node for as long as news take to be known everywhere?
     pub(crate) async fn is_silent(self: &Rc<Self>, node: Address) -> bool {
-        let heartbeat =
-            || self.gossiper.borrow().peer(node).map(|peer| peer.state.heartbeat);
+        let heartbeat = || self.gossiper.borrow().peer(node).map(|peer| peer.state.heartbeat);
         let before = heartbeat();
         let until = self.env.now() + self.shard.config.ring_delay;
         while self.env.now() < until {

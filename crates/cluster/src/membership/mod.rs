@@ -63,6 +63,9 @@ const ANNOUNCE: Duration = Duration::from_secs(2);
 /// Changes of the ring that are remembered at a time.
 const FORMER_MAX: usize = 4;
 
+/// How long a change of the ring is remembered at least, however short `ring_delay` is.
+const FORMER_MIN: Duration = Duration::from_secs(10);
+
 /// Did a node take other tokens, or give them up, as it had said it would?
 fn has_moved_on(was: Option<&NodeInfo>, is: Option<&NodeInfo>) -> bool {
     match (was.map(|node| node.life), is.map(|node| node.life)) {
@@ -104,6 +107,8 @@ pub struct Membership {
     place: RefCell<Place>,
     /// Of this start, in seconds since 1970.
     generation: Cell<i32>,
+    /// The version of what all were told last of where this node stands.
+    told_version: Cell<i32>,
     /// Who says where nodes are.
     snitch: Snitch,
     /// All nodes of the ring, this one included.
@@ -157,6 +162,7 @@ impl Membership {
             nodes: RefCell::default(),
             place: RefCell::default(),
             generation: Cell::default(),
+            told_version: Cell::default(),
             snitch,
             ring: RefCell::default(),
             former: RefCell::default(),
@@ -435,7 +441,8 @@ impl Membership {
         if self.env.planted("join_forgets_former") {
             return;
         }
-        let until = self.env.now() + self.shard.config.ring_delay;
+        let until = self.env.now() + self.shard.config.ring_delay.max(FORMER_MIN);
+        self.peers.remember(&ring);
         let mut former = self.former.borrow_mut();
         former.push((until, ring));
         if former.len() > FORMER_MAX {

@@ -260,7 +260,10 @@ impl std::fmt::Display for Conflict {
                  /{owner}, as it started last; stop one of the two and start it with other tokens"
             ),
             Self::Replaced { old, by } => {
-                write!(f, "/{by} owns all tokens of /{old}, which is down: took /{old} out of the ring")
+                write!(
+                    f,
+                    "/{by} owns all tokens of /{old}, which is down: took /{old} out of the ring"
+                )
             }
         }
     }
@@ -391,7 +394,10 @@ mod tests {
         for (status, life) in [
             ("shutdown,true", Some(Life::Normal)),
             ("BOOT,1", Some(Life::Joining)),
-            ("BOOT_REPLACE,10.0.0.9:7001", Some(Life::Replacing(Address::new([10, 0, 0, 9], 7001)))),
+            (
+                "BOOT_REPLACE,10.0.0.9:7001",
+                Some(Life::Replacing(Address::new([10, 0, 0, 9], 7001))),
+            ),
             ("BOOT_REPLACE,10.0.0.9", Some(Life::Replacing(node(9)))),
             ("MOVING,7", Some(Life::Moving(Some(Token(7))))),
             ("LEAVING,1", Some(Life::Leaving)),
@@ -453,7 +459,8 @@ mod tests {
             let conflicts = settle(&mut all, own);
             (all.contains_key(&node(1)), conflicts)
         };
-        let (nobody, by) = (own(99, &[]), |by: u8| Conflict::Replaced { old: node(1), by: node(by) });
+        let (nobody, by) =
+            (own(99, &[]), |by: u8| Conflict::Replaced { old: node(1), by: node(by) });
         assert_eq!(settled(false, &[1, 2], &nobody), (false, vec![by(2)]));
         let both = Conflict::Tokens { owner: node(2), node: node(1), tokens: 2 };
         assert_eq!(settled(true, &[1, 2], &nobody), (false, vec![both.clone()]));

@@ -27,7 +27,7 @@ impl Replica {
         checked: &Checked,
         token: types::Token,
     ) -> Result<(), FailureReason> {
-        match self.peers.is_replica(&checked.keyspace, token, Concern::Write) {
+        match self.peers.may_answer(&checked.keyspace, token, Concern::Write) {
             true => Ok(()),
             false => Err(FailureReason::Unknown),
         }

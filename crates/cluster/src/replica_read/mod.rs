@@ -459,7 +459,7 @@ impl ReplicaReads {
         let mut counter = wanted.counter();
         if let Target::Partition { key, .. } = &wanted.command.target {
             let key = PartitionKey::new(key.clone());
-            if !self.peers.is_replica(&wanted.table.keyspace, key.token, Concern::Read) {
+            if !self.peers.may_answer(&wanted.table.keyspace, key.token, Concern::Read) {
                 return Err(End::Failed(FailureReason::Unknown));
             }
             let chunk = self.read_one(wanted, key).await?;

@@ -24,9 +24,9 @@ use crate::saved_place::SavedPlace;
 use crate::shard_context::ShardContext;
 pub use fetch::NoSource;
 pub use join::{Join, JoinError, Joined, Standing};
+pub use rebuild::{Rebuild, RebuildError, RebuildRequest, parse_ranges};
 pub use relocation::{Relocation, RelocationError};
 pub use removal::{Removal, RemovalStatus};
-pub use rebuild::{Rebuild, RebuildError, RebuildRequest, parse_ranges};
 
 /// A shard's streams, and the operations that use them.
 pub(crate) struct Topology {
@@ -52,8 +52,7 @@ impl Movements {
     ) -> Self {
         let (of, streaming) = ((shard, peers), topology.streaming());
         let join = Join::new(of, membership, streaming, saved);
-        let relocation =
-            Relocation::new(of, (membership, &join), streaming, handoff, batches);
+        let relocation = Relocation::new(of, (membership, &join), streaming, handoff, batches);
         let removal = Removal::new(of, membership, streaming);
         Self { join, relocation, removal }
     }

@@ -18,8 +18,10 @@ impl Get<'_> {
             at_start: self.bool("join_ring"),
             surveys_writes: self.bool("write_survey"),
             is_consistent: self.bool("consistent_rangemovement"),
-            replaces: replaced
-                .map(|(address, key)| Replaces { address, at_first_start_only: key == REPLACE_FIRST }),
+            replaces: replaced.map(|(address, key)| Replaces {
+                address,
+                at_first_start_only: key == REPLACE_FIRST,
+            }),
         })
     }
 

@@ -80,7 +80,10 @@ impl NodeOperator for Operations {
             network_cache: None,
             percent_repaired: if all == 0 { 100.0 } else { repaired as f64 * 100.0 / all as f64 },
             tokens: Some(place.tokens.iter().map(|token| token.to_string()).collect()),
-            bootstrap_state: join.map_or(Bootstrap::Needed, |join| join.bootstrap()).name().to_owned(),
+            bootstrap_state: join
+                .map_or(Bootstrap::Needed, |join| join.bootstrap())
+                .name()
+                .to_owned(),
             bootstrap_failed: join.is_some_and(|join| join.standing() == Standing::Broken),
             decommissioning: mode == "LEAVING",
             decommission_failed: mode == "DECOMMISSION_FAILED",

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use admin::{
-    Answer, Cluster, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica, RebuildOrder,
-    Refusal, ReplicatedRange, Ring, RingNode, RingOperator, TableName,
+    Answer, Cluster, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
+    RebuildOrder, Refusal, ReplicatedRange, Ring, RingNode, RingOperator, TableName,
 };
 use cluster::{Join, JoinError, Membership, Relocation, Removal};
 use metrics::Level;
@@ -323,7 +323,10 @@ impl RingOperator for Operations {
     }
 
     async fn move_to(&self, token: &str) -> Answer<()> {
-        let token = token.parse().map(Token).map_err(|_| failed(format!("For input string: \"{token}\"")))?;
+        let token = token
+            .parse()
+            .map(Token)
+            .map_err(|_| failed(format!("For input string: \"{token}\"")))?;
         self.relocation()?.move_to(token).await.map_err(failed)
     }
 

@@ -334,10 +334,12 @@ fn cleanup_drops_what_is_no_replicas() {
     }
     story.launch(FOURTH, &[]);
     story.until("it joined", || story.standing(FOURTH) == Some(Standing::Member)).unwrap();
+    let four: Vec<u8> = (1..=FOURTH).collect();
+    story.agree(&four).unwrap();
     let members = &story.members;
     let at_once = members.verb(1, "cleanup r1");
     assert!(at_once.err.contains("Not safe to run cleanup."), "{}", at_once.err);
-    members.world.run_for(Duration::from_secs(10)).unwrap();
+    members.world.run_for(Duration::from_secs(20)).unwrap();
     let holds = |k: i32| !members.out(1, &format!("getsstables r1 t {k}")).is_empty();
     let is_own = |k: i32| members.out(1, &format!("getendpoints r1 t {k}")).trim() == ip(1);
     let held: Vec<i32> = (0..KEYS).filter(|k| holds(*k)).collect();

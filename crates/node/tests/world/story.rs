@@ -89,7 +89,8 @@ impl Story {
                     written.borrow_mut().entry((replicas, k)).or_default().0 = v;
                     let text = format!("INSERT INTO r{replicas}.t (k, v) VALUES ({k}, {v})");
                     match client.try_at(Consistency::Quorum, &text).await {
-                        Ok(_) => written.borrow_mut().get_mut(&(replicas, k)).unwrap().1 = v,
+                        // what was lost with a node is not looked for any more
+                        Ok(_) => _ = written.borrow_mut().get_mut(&(replicas, k)).map(|w| w.1 = v),
                         Err(error) => {
                             refused.borrow_mut().push(format!("{text}: {}", error.message));
                             client.env.sleep(Duration::from_millis(20)).await;
@@ -112,15 +113,17 @@ impl Story {
             let all: Vec<_> = (0..KEYS).flat_map(|k| (1..=REPLICAS).map(move |r| (r, k))).collect();
             while !is_over.get() {
                 for (replicas, k) in &all {
-                    let acked = written.borrow()[&(*replicas, *k)].1;
+                    let acked = written.borrow().get(&(*replicas, *k)).map_or(0, |w| w.1);
                     let text = format!("SELECT v FROM r{replicas}.t WHERE k = {k}");
                     let read = client.try_at(Consistency::Quorum, &text).await;
                     let Ok(Answer::Rows(page)) = read else { continue };
-                    let found = page.cells.get(4..8).map_or(0, |v| {
-                        i32::from_be_bytes(v.try_into().unwrap())
-                    });
+                    let found = page
+                        .cells
+                        .get(4..8)
+                        .map_or(0, |v| i32::from_be_bytes(v.try_into().unwrap()));
                     if found < acked {
-                        let what = format!("node {n}: {text}: {found} where {acked} was acknowledged");
+                        let what =
+                            format!("node {n}: {text}: {found} where {acked} was acknowledged");
                         stale.borrow_mut().push(what);
                     }
                 }
@@ -180,7 +183,7 @@ impl Story {
         let members = &self.members;
         let others = (0..members.nodes.len()).filter(|at| at + 1 != usize::from(n));
         let others: Vec<_> = others.map(|at| members.nodes[at].0).collect();
-        let up: Vec<_> = others.iter().copied().filter(|id| members.world.is_up(*id)).collect();
+        let up = members.seen(n).1;
         let ring = members.shard(n).peers().ring().unwrap();
         let schema = members.shard(n).schema();
         members.world.set_fault(Fault::Partition { a: vec![members.id(n)], b: others });
@@ -199,7 +202,17 @@ impl Story {
             }
         }
         members.world.set_fault(Fault::Heal);
-        members.until("it is not alone", || members.seen(n).1 == up.len() + 1);
+        let is_seen = |by: usize| {
+            members.world.is_up(members.nodes[by].0) && {
+                let ring = members.nodes[by].1.borrow().clone().and_then(|c| c.node.peers().ring());
+                ring.is_none_or(|ring| ring.nodes().iter().filter(|node| node.is_up).count() >= up)
+            }
+        };
+        let all = || {
+            (0..members.nodes.len())
+                .all(|by| !members.world.is_up(members.nodes[by].0) || is_seen(by))
+        };
+        members.until("it is not alone", || members.seen(n).1 == up && all());
         lacking
     }
 

@@ -320,7 +320,10 @@ pub(crate) async fn merge_all(
             sources.push(Source::SSTable(Box::new(cursor.await?)));
         }
         let is_written = taken_over.is_some() == sources.is_empty();
-        assert!(is_written || !is_kept, "a partition is copied from one input or merged from all that have it");
+        assert!(
+            is_written || !is_kept,
+            "a partition is copied from one input or merged from all that have it"
+        );
         *merged.entry(sources.len().max(1) as u32).or_default() += 1;
         if taken_over.is_none() && is_kept {
             let mut partition = PartitionCursor::merge(files, Arc::clone(table), sources, false);

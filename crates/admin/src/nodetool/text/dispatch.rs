@@ -81,10 +81,12 @@ fn of_ring(verb: &RingVerb, shown: Option<&Shown>) -> Option<String> {
         }
         (RingVerb::StatusGossip, Some(Shown::GossipStatus { running: is })) => running(*is),
         (RingVerb::GetSeeds, Some(Shown::Seeds(of))) => gossip::seeds(of),
-        (RingVerb::ResumeBootstrap { .. }, Some(Shown::ResumedBootstrap { resumed })) => match resumed {
-            true => "Resuming bootstrap\nResume bootstrap complete\n".to_owned(),
-            false => "Node is already bootstrapped.\n".to_owned(),
-        },
+        (RingVerb::ResumeBootstrap { .. }, Some(Shown::ResumedBootstrap { resumed })) => {
+            match resumed {
+                true => "Resuming bootstrap\nResume bootstrap complete\n".to_owned(),
+                false => "Node is already bootstrapped.\n".to_owned(),
+            }
+        }
         (RingVerb::Removal { .. }, Some(Shown::Removal { status })) => {
             format!("RemovalStatus: {status}\n")
         }

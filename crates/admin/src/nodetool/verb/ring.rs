@@ -105,9 +105,7 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
             None => return refused("Required parameters are missing: ip_address"),
         },
         "bootstrap" => match args.take().as_deref() {
-            Some("resume") => {
-                RingVerb::ResumeBootstrap { force: args.flag(&["-f", "--force"]) }
-            }
+            Some("resume") => RingVerb::ResumeBootstrap { force: args.flag(&["-f", "--force"]) },
             _ => return refused("Required parameters are missing: resume"),
         },
         "decommission" => RingVerb::Decommission { force: args.flag(&["-f", "--force"]) },

@@ -77,6 +77,12 @@ pub enum JoinError {
         list(.0)
     )]
     NoSchema(Vec<Address>),
+    /// Nodes of the ring are not heard of.
+    #[error(
+        "did not join the ring: nothing was heard of {} since this node started; check the network \
+         between the nodes, and start again", list(.0)
+    )]
+    Unknown(Vec<Address>),
     /// Nodes that are up have not heard that this one joins.
     #[error(
         "did not join the ring: {} did not hear of it in time, and would write past it; check \

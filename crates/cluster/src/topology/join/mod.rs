@@ -21,9 +21,9 @@ use std::rc::Rc;
 
 use gossip::States;
 use metrics::Level;
+use storage::StorageError;
 use streaming::wire::{Operation, Request};
 use streaming::{Plan, Streaming};
-use storage::StorageError;
 use types::{Address, TokenRange};
 
 pub use error::JoinError;
@@ -57,6 +57,8 @@ pub struct Join {
     available: Available,
     saved: RefCell<SavedPlace>,
     steps: RefCell<Steps>,
+    /// Who knew that this node is to be written to when the first of what is here was fetched.
+    aware: RefCell<Option<BTreeSet<Address>>>,
     /// How it joins, once that is known.
     intent: RefCell<Option<Intent>>,
 }
@@ -76,6 +78,7 @@ impl Join {
             available: Available::new(&shard.engine),
             saved: RefCell::new(saved),
             steps: RefCell::new(Steps::apart()),
+            aware: RefCell::default(),
             intent: RefCell::default(),
         })
     }
@@ -166,7 +169,10 @@ impl Join {
             Standing::Member => return Err(JoinError::Joined),
             Standing::Joining | Standing::Broken => return Err(JoinError::Incomplete),
             Standing::Surveying => {
-                self.note(Level::Info, "Leaving write survey mode and joining ring at operator request");
+                self.note(
+                    Level::Info,
+                    "Leaving write survey mode and joining ring at operator request",
+                );
                 self.steps.borrow_mut().end_survey();
             }
             Standing::Apart => {
@@ -222,10 +228,17 @@ impl Join {
 
     /// Takes part in gossip.
     async fn enter(&self, asked: Asked, place: Place, kind: Kind) -> Result<(), JoinError> {
-        let has_others = !asked.others.is_empty();
+        let told = asked.others.clone();
         let behind = self.membership.take_part(asked, place).await;
-        if !behind.is_empty() && kind == Kind::Fetch {
-            return Err(JoinError::NoSchema(behind));
+        if kind == Kind::Fetch {
+            // what is not known of cannot be fetched from
+            let unknown = self.membership.unheard_of(&told);
+            if !unknown.is_empty() {
+                return Err(JoinError::Unknown(unknown));
+            }
+            if !behind.is_empty() {
+                return Err(JoinError::NoSchema(behind));
+            }
         }
         if !behind.is_empty() {
             let names: Vec<_> = behind.iter().map(|node| format!("/{node}")).collect();
@@ -237,7 +250,7 @@ impl Join {
             self.note(Level::Warn, text);
         }
         let unserved = schema::unserved(&self.shard.schema());
-        if has_others && !unserved.is_empty() {
+        if !told.is_empty() && !unserved.is_empty() {
             let names: Vec<_> = unserved.iter().map(ToString::to_string).collect();
             return Err(JoinError::Unserved(names.join("; ")));
         }
@@ -337,8 +350,11 @@ impl Join {
             return Ok(());
         }
         self.membership.take_place(Place { stage, tokens: intent.tokens.clone() });
-        let text = format!("JOINING: waiting for all nodes to hear of it, at least for ring_delay \
-             ({:?})", self.shard.config.ring_delay);
+        let text = format!(
+            "JOINING: waiting for all nodes to hear of it, at least for ring_delay \
+             ({:?})",
+            self.shard.config.ring_delay
+        );
         self.note(Level::Info, text);
         let unaware = self.membership.be_heard().await;
         let rival = self.situation_now(|now| now.rival(intent));
@@ -358,11 +374,42 @@ impl Join {
         Ok(())
     }
 
-    /// Fetches until nothing is missing: keyspaces may be made meanwhile.
+    /// Fetches all; again, if meanwhile a node came back that may have written past this one.
     async fn fetch(&self, intent: &Intent) -> Result<(), JoinError> {
         if self.shard.env.planted("join_serves_empty") {
             return Ok(());
         }
+        if self.membership.place().stage == Stage::Hibernating {
+            // nobody writes to it, whether he has heard of it or not
+            return self.fetch_all(intent).await;
+        }
+        loop {
+            // an earlier attempt may have left ranges that are here
+            let aware = self.aware.take().unwrap_or_else(|| self.membership.aware());
+            self.aware.replace(Some(aware.clone()));
+            self.fetch_all(intent).await?;
+            let late = self.membership.late(&aware);
+            if late.is_empty() {
+                return Ok(());
+            }
+            let names: Vec<_> = late.iter().map(|node| format!("/{node}")).collect();
+            let text = format!(
+                "JOINING: fetching again, as {} came back meanwhile and may have written past this \
+                 node",
+                names.join(", ")
+            );
+            self.note(Level::Warn, text);
+            self.aware.take();
+            self.available.clear().await?;
+            let unaware = self.membership.be_heard().await;
+            if !unaware.is_empty() {
+                return Err(JoinError::Unheard(unaware));
+            }
+        }
+    }
+
+    /// Fetches until nothing is missing: keyspaces may be made meanwhile.
+    async fn fetch_all(&self, intent: &Intent) -> Result<(), JoinError> {
         loop {
             let wanted = self.wanted(intent)?;
             for Ask { keyspace, ranges } in &wanted.lost {

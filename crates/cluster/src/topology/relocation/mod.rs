@@ -311,11 +311,38 @@ impl Relocation {
         }
     }
 
-    /// Gives and fetches until nothing is left: keyspaces may be made meanwhile.
+    /// Gives and fetches all; again, if meanwhile a node came back that may have written past who
+    /// gains.
     async fn transfer(&self, goal: Goal) -> Result<(), RelocationError> {
         if self.shard.env.planted("leave_gives_nothing") {
             return Ok(());
         }
+        loop {
+            let aware = self.membership.aware();
+            self.transfer_all(goal).await?;
+            let late = self.membership.late(&aware);
+            if late.is_empty() {
+                return Ok(());
+            }
+            let names: Vec<_> = late.iter().map(|node| format!("/{node}")).collect();
+            let text = format!(
+                "{}: streaming again, as {} came back meanwhile and may have written past the \
+                 nodes that gain ranges",
+                self.mode().unwrap_or_default(),
+                names.join(", ")
+            );
+            self.note(Level::Warn, text);
+            self.transferred.clear().await?;
+            self.available.clear().await?;
+            let unaware = self.membership.be_heard().await;
+            if !unaware.is_empty() {
+                return Err(RelocationError::Unheard(unaware));
+            }
+        }
+    }
+
+    /// Gives and fetches until nothing is left: keyspaces may be made meanwhile.
+    async fn transfer_all(&self, goal: Goal) -> Result<(), RelocationError> {
         loop {
             let round = self.round(goal)?;
             if round.gives.is_empty() && round.wanted.asks.is_empty() {
