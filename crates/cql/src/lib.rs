@@ -32,4 +32,5 @@ pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse, parse_of_shard_aware
 pub use prepared::{Plan, Prepared, prepare};
 pub use redact::{REDACTED, redacted};
 pub use scope::{ColumnSpec, Scope, Variables};
+pub use system_keyspaces::is_system as is_system_keyspace;
 pub use value::{Bound, OwnedValue, OwnedValues, Value, Values};

@@ -214,6 +214,11 @@ impl Membership {
         true
     }
 
+    /// Does the configuration name this node as a seed?
+    pub(crate) fn is_seed(&self) -> bool {
+        self.gossiper.borrow().is_seed()
+    }
+
     /// All nodes as this one sees them now.
     pub(crate) fn ring(&self) -> Option<std::sync::Arc<ring::Ring>> {
         self.ring.borrow().clone()

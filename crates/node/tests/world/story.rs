@@ -226,8 +226,14 @@ impl Story {
     ) -> Option<String> {
         let text = format!("SELECT v FROM r{replicas}.t WHERE k = {k}");
         // a connection that ended is only found out by who uses it
-        let read = || self.members.at(n, level, &text);
-        let found = match (1..TRIES).find_map(|_| read().ok()).map_or_else(read, Ok) {
+        let read = |_| {
+            let read = self.members.at(n, level, &text);
+            if read.is_err() {
+                self.members.world.run_for(Duration::from_millis(500)).unwrap();
+            }
+            read
+        };
+        let found = match (1..TRIES).find_map(|time| read(time).ok()).map_or_else(|| read(0), Ok) {
             Ok((1, cells)) => i32::from_be_bytes(cells[4..8].try_into().unwrap()),
             Ok(_) => 0,
             Err(error) => return Some(error),
@@ -310,6 +316,13 @@ impl Story {
     pub fn settles(&self, nodes: &[u8]) -> Result<(), String> {
         self.agree(nodes)?;
         self.end_load();
+        // before anybody reads, which mends what is lacking
+        for n in nodes {
+            let lacking = self.lacks(*n);
+            if let Some(first) = lacking.first() {
+                return Err(format!("{} are lacking, as {first}\n{}", lacking.len(), self.said()));
+            }
+        }
         match self.lost(nodes).first() {
             Some(first) => Err(format!("{first}\n{}", self.said())),
             None => Ok(()),

@@ -36,6 +36,8 @@ pub(super) struct Situation<'a> {
     pub local: Address,
     pub host_id: [u8; 16],
     pub saved: &'a SavedPlace,
+    /// Does the configuration name it as a seed?
+    pub is_seed: bool,
     /// What the ring says of all nodes, this one included.
     pub states: &'a States,
     /// The other nodes of the ring.
@@ -75,9 +77,18 @@ impl Situation<'_> {
         if !has_data || !self.config.auto_bootstrap {
             return of(Kind::Settle, tokens);
         }
+        // whether a seed has anything to fetch is known once it has the schema
+        if !self.is_seed {
+            self.check_moving()?;
+        }
+        of(Kind::Fetch, tokens)
+    }
+
+    /// Nobody else may be about to own other tokens.
+    pub fn check_moving(&self) -> Result<(), JoinError> {
         let moving: Vec<_> = self.moving().collect();
-        match moving.is_empty() || !joining.is_consistent {
-            true => of(Kind::Fetch, tokens),
+        match moving.is_empty() || !self.config.joining.is_consistent {
+            true => Ok(()),
             false => Err(JoinError::OthersMove(moving)),
         }
     }

@@ -139,9 +139,29 @@ impl Join {
         }
         let tokens = if stage == Stage::Apart { BTreeSet::new() } else { intent.tokens.clone() };
         self.enter(asked, Place { stage, tokens }, intent.kind).await?;
+        let intent = self.of_seed(intent)?;
         self.begin(intent);
         self.run().await?;
         Ok(self.joined())
+    }
+
+    /// A seed of a ring without data joins at once, so that the seeds of a new ring can start
+    /// together. In Cassandra it does so with data, too, and lacks it.
+    fn of_seed(&self, intent: Intent) -> Result<Intent, JoinError> {
+        let is_new = intent.kind == Kind::Fetch && intent.replaces.is_none();
+        if !is_new || !self.membership.is_seed() {
+            return Ok(intent);
+        }
+        let schema = self.shard.schema();
+        let mut keyspaces = schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual);
+        if keyspaces.all(|keyspace| cql::is_system_keyspace(&keyspace.name)) {
+            let text =
+                "This node will not auto bootstrap because it is configured to be a seed node.";
+            self.note(Level::Info, text);
+            return Ok(Intent { kind: Kind::Settle, ..intent });
+        }
+        self.situation_now(|now| now.check_moving())?;
+        Ok(intent)
     }
 
     /// Fetches what could not be fetched, and joins then.
@@ -178,6 +198,7 @@ impl Join {
             Standing::Apart => {
                 self.note(Level::Info, "Joining ring by operator request");
                 let intent = self.situation_now(|now| now.intent())?;
+                let intent = self.of_seed(intent)?;
                 self.begin(intent);
             }
         }
@@ -199,6 +220,7 @@ impl Join {
             local: self.membership.local(),
             host_id: self.shard.engine.host_id(),
             saved: &self.saved.borrow(),
+            is_seed: self.membership.is_seed(),
             states,
             others,
         })
