@@ -42,6 +42,7 @@ impl Config {
             seeds: get.seeds()?,
             auto_bootstrap: get.bool("auto_bootstrap"),
             joining: get.joining()?,
+            token_allocation: get.token_allocation()?,
             internode_compression: get.internode_compression(),
             phi_convict_threshold: get.phi_convict_threshold()?,
             internode: get.internode(),

@@ -40,7 +40,7 @@ pub use section::{
     DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
     InternodeCompression, InternodeEncryption, Joining, LogCompression, NativeTransport, ReadSizes,
     Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts,
-    TlsStores,
+    TlsStores, TokenAllocation, TokenMethod,
 };
 pub use table::keys;
 pub use table::own::MAX_SHARDS;

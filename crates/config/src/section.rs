@@ -119,6 +119,28 @@ pub struct Joining {
     pub replaces: Option<Replaces>,
 }
 
+/// How a new node chooses its tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenAllocation {
+    /// `token_allocation`.
+    pub method: TokenMethod,
+    /// `allocate_tokens_for_keyspace`: for its replicas in the data centre of the node.
+    pub keyspace: Option<String>,
+    /// `allocate_tokens_for_local_replication_factor`.
+    pub local_replicas: Option<u32>,
+}
+
+/// `token_allocation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenMethod {
+    /// As evenly as can be.
+    Even,
+    /// As Cassandra does.
+    Cassandra,
+    /// At random.
+    Random,
+}
+
 /// Whose place a node takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaces {

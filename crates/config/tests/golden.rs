@@ -145,6 +145,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "serve_index_reads",
             "shard_aware",
             "shards",
+            "token_allocation",
             "write_survey"
         ]
     );

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::Get;
 use crate::error::Result;
-use crate::section::{Joining, Replaces};
+use crate::section::{Joining, Replaces, TokenAllocation, TokenMethod};
 
 /// The key that may stay set once the node has its data, and the one that may not.
 const REPLACE: &str = "replace_address";
@@ -22,6 +22,23 @@ impl Get<'_> {
                 address,
                 at_first_start_only: key == REPLACE_FIRST,
             }),
+        })
+    }
+
+    pub fn token_allocation(&self) -> Result<TokenAllocation> {
+        let name = "allocate_tokens_for_local_replication_factor";
+        let local_replicas = self.some_count(name)?;
+        if local_replicas == Some(0) {
+            return self.refuse(name, "a keyspace has one replica at least");
+        }
+        Ok(TokenAllocation {
+            method: match self.text("token_allocation").as_str() {
+                "cassandra" => TokenMethod::Cassandra,
+                "random" => TokenMethod::Random,
+                _ => TokenMethod::Even,
+            },
+            keyspace: self.some_text("allocate_tokens_for_keyspace"),
+            local_replicas,
         })
     }
 

@@ -5,13 +5,13 @@ use crate::key::Standing::*;
 use crate::key::{Key, key};
 use crate::quantity::{MIB, MILLIS, SECONDS_INT};
 use crate::table::words::{
-    BY_CHANCE, CONSISTENCY_LEVEL, CQL_START_TIME, INT, STORAGE_COMPATIBILITY_MODE,
+    CONSISTENCY_LEVEL, CQL_START_TIME, INT, STORAGE_COMPATIBILITY_MODE,
     USER_FUNCTION_TIMEOUT_POLICY,
 };
 
 pub(super) static KEYS: &[Key] = &[
-    key("allocate_tokens_for_keyspace", Text, "null", NotYet),
-    key("allocate_tokens_for_local_replication_factor", INT, "null", BY_CHANCE),
+    key("allocate_tokens_for_keyspace", Text, "null", Served),
+    key("allocate_tokens_for_local_replication_factor", INT, "null", Served),
     key("allow_extra_insecure_udfs", Bool, "false", NotYet),
     key("allow_insecure_udfs", Bool, "false", NotYet),
     key("auto_bootstrap", Bool, "true", Served),

@@ -4,7 +4,7 @@ use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
 use crate::quantity::{MIB, MILLIS, MILLIS_INT};
-use crate::table::words::{BACKGROUND_ACCESS_MODE, PORT, READ_ACCESS_MODE};
+use crate::table::words::{BACKGROUND_ACCESS_MODE, PORT, READ_ACCESS_MODE, TOKEN_ALLOCATION};
 
 /// The greatest number of shards: the sharding algorithm that drivers compute is defined for
 /// more, no machine we know of has them.
@@ -56,6 +56,9 @@ pub(super) static KEYS: &[Key] = &[
     // How long news takes to be known by all nodes. Cassandra has the JVM property
     // cassandra.ring_delay_ms.
     key("ring_delay", Quantity(&MILLIS_INT), "30s", Served),
+    // How a new node chooses its tokens: so that what nodes replicate is as even as can be; as
+    // Cassandra does, by the two allocate_tokens_* keys, and at random without them; or at random.
+    key("token_allocation", Enum(TOKEN_ALLOCATION), "even", Served),
     // Whether the node becomes a part of the ring when it starts; else at `nodetool join`. Cassandra
     // has the JVM property cassandra.join_ring.
     key("join_ring", Bool, "true", Served),

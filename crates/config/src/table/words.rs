@@ -9,8 +9,6 @@ pub(super) const LONG: Kind = Kind::Int(i64::MIN, i64::MAX);
 /// About packets between nodes.
 pub(super) const SENT_AT_ONCE: Standing =
     Standing::Idle("the node sends messages to other nodes at once, without waiting for more");
-/// About the tokens of a node that is new to a ring.
-pub(super) const BY_CHANCE: Standing = Standing::Idle("a new node chooses its tokens at random");
 /// A port; Cassandra binds it, so anything beyond 16 bits cannot serve.
 pub(super) const PORT: Kind = Kind::Int(0, u16::MAX as i64);
 
@@ -32,6 +30,7 @@ pub(crate) static CONSISTENCY_LEVEL: &[&str] = &[
     "LOCAL_ONE",
     "NODE_LOCAL",
 ];
+pub(super) static TOKEN_ALLOCATION: &[&str] = &["even", "cassandra", "random"];
 pub(super) static READ_ACCESS_MODE: &[&str] = &["mixed", "standard"];
 pub(super) static BACKGROUND_ACCESS_MODE: &[&str] = &["direct", "standard"];
 pub(super) static CORRUPTED_TOMBSTONE_STRATEGY: &[&str] = &["disabled", "warn", "exception"];
