@@ -83,6 +83,11 @@ public class Grow
             ring.updateNormalTokens(tokens, node(n));
             line(out, what, tokens);
         }
+        catch (NoSuchElementException e)
+        {
+            // its own failure: a node has fewer tokens than it wants to split of it
+            out.append(what).append(" ! NoSuchElementException\n");
+        }
         catch (ConfigurationException e)
         {
             out.append(what).append(" ! ").append(e.getMessage()).append('\n');
