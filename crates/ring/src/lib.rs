@@ -63,7 +63,9 @@ mod walk;
 mod write;
 
 pub use acks::{Acks, Verdict};
-pub use allocation::{AllocationError, Method, Newcomer, allocate, random_tokens};
+pub use allocation::{
+    AllocationError, Method, Newcomer, Weighed, allocate, fair_shares, random_tokens,
+};
 pub use batch_log::{BatchLogChoice, BatchLogPlan};
 pub use counter::counter_leader;
 pub use dynamic::{Dynamic, DynamicSettings, ScoreRow, Scores};

@@ -66,8 +66,13 @@ impl Replay {
                 let mut theirs = numbers(tokens);
                 theirs.sort_unstable();
                 let ours: Vec<i64> = ours.into_iter().map(|token| token.0).collect();
-                let d: i64 = ours.iter().zip(&theirs).map(|(a,b)| (a-b).abs()).max().unwrap();
-                if d==0 {self.exact+=1} else {self.near+=1; println!("{at} {d} n={}", self.nodes.len());}
+                let d: i64 = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).max().unwrap();
+                if d == 0 {
+                    self.exact += 1
+                } else {
+                    self.near += 1;
+                    println!("{at} {d} n={}", self.nodes.len());
+                }
             }
             (Err(error), _) => panic!("{at}: {error}"),
         }

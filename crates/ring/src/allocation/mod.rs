@@ -23,12 +23,14 @@
 mod cassandra;
 mod even;
 mod random;
+mod shares;
 
 use types::{Address, Token};
 
 use crate::node::Node;
 
 pub use random::random_tokens;
+pub use shares::{Weighed, fair_shares};
 
 /// Tokens that a node has at most, as in Cassandra (`DatabaseDescriptor.MAX_NUM_TOKENS`).
 const TOKENS_MAX: u32 = 1536;
@@ -59,8 +61,12 @@ pub struct Newcomer<'a> {
 impl Newcomer<'_> {
     /// Is this a node of its data centre that owns tokens?
     fn is_member_nearby(&self, node: &Node) -> bool {
-        node.state.is_member()
-            && !node.tokens.is_empty()
+        node.state.is_member() && self.is_nearby(node)
+    }
+
+    /// Is this a node of its data centre that has tokens or is to have them?
+    fn is_nearby(&self, node: &Node) -> bool {
+        !node.tokens.is_empty()
             && *node.data_center == *self.data_center
             && node.address != self.address
     }

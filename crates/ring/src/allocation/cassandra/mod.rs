@@ -60,7 +60,11 @@ struct Scope {
 }
 
 impl Scope {
-    fn new(nodes: &[Node], newcomer: &Newcomer<'_>, replicas: u32) -> Result<Self, AllocationError> {
+    fn new(
+        nodes: &[Node],
+        newcomer: &Newcomer<'_>,
+        replicas: u32,
+    ) -> Result<Self, AllocationError> {
         let here = nodes.iter().filter(|node| newcomer.is_member_nearby(node));
         let racks: BTreeSet<&str> = here.map(|node| &*node.rack).collect();
         // a rack without members is not known yet: racks do not count then
@@ -89,15 +93,12 @@ impl Scope {
 
     fn members(&self, nodes: &[Node], newcomer: &Newcomer<'_>) -> Members {
         let mut racks: Vec<&str> = Vec::new();
-        let mut members = Members {
-            nodes: Vec::new(),
-            ring: BTreeMap::new(),
-            replicas: self.replicas,
-        };
-        let places =
-            nodes.iter().filter(|node| self.includes(node, newcomer)).map(|node| {
-                (node.address, &*node.rack, node.tokens.as_slice())
-            });
+        let mut members =
+            Members { nodes: Vec::new(), ring: BTreeMap::new(), replicas: self.replicas };
+        let places = nodes
+            .iter()
+            .filter(|node| self.includes(node, newcomer))
+            .map(|node| (node.address, &*node.rack, node.tokens.as_slice()));
         for (address, rack, tokens) in places.chain([(newcomer.address, newcomer.rack, &[][..])]) {
             let place = members.nodes.len();
             let group = match self.groups_are_racks {
