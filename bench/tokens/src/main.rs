@@ -1,50 +1,57 @@
-//! x
-use ring::*;
-use types::*;
-fn main() {
-    let a: Vec<String> = std::env::args().skip(1).collect();
-    let (k, racks, rf, n): (u32, usize, u32, usize) = (
-        a[0].parse().unwrap(),
-        a[1].parse().unwrap(),
-        a[2].parse().unwrap(),
-        a[3].parse().unwrap(),
-    );
-    let method = if a.len() > 4 && a[4] == "c" { Method::Cassandra } else { Method::Even };
-    let mut seed: u64 = a.get(5).map_or(7, |s| s.parse().unwrap());
-    let mut random = move || {
-        seed = seed.wrapping_add(0x9e3779b97f4a7c15);
-        let mut z = seed;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d049bb133111eb);
-        z ^ (z >> 31)
+//! `tokens FOLDER`: grows rings node by node, each with every way of choosing tokens, and prints how
+//! evenly the nodes replicate. Exits with 1 if what must hold does not.
+//!
+//! FOLDER has the rings that Cassandra's own classes grew, as `conformance/tokens` prints them:
+//! `TOKENS-RACKS.txt`. Where there is none, there is no row of Cassandra's. Figures of both are
+//! computed here, from replicas as `ring::Placement` has them.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tooling outside the node; the door is for the node's own crates"
+)]
+
+mod bound;
+mod demands;
+mod figures;
+mod grown;
+mod table;
+
+use std::process::ExitCode;
+
+use demands::Demands;
+use grown::{Growth, Way};
+
+/// Replicas of each key.
+const REPLICAS: u32 = 3;
+
+fn main() -> ExitCode {
+    let Some(folder) = std::env::args().nth(1) else {
+        eprintln!("tokens FOLDER");
+        return ExitCode::FAILURE;
     };
-    let mut nodes: Vec<Node> = vec![];
-    for i in 1..=n {
-        let rack = format!("r{}", 1 + (i - 1) % racks);
-        let address = Address::new([127, 0, (i >> 8) as u8, i as u8], 7000);
-        let t = allocate(
-            &nodes,
-            &Newcomer { address, data_center: "dc1", rack: &rack, num_tokens: k },
-            rf,
-            method,
-            &mut random,
-        )
-        .unwrap();
-        print!("new {i} dc1 {rack} {k} {rf}");
-        for x in &t {
-            print!(" {}", x.0);
+    let mut demands = Demands::default();
+    for racks in [1, 3] {
+        table::print_head(racks);
+        for (tokens, nodes) in grown::SIZES {
+            let cassandra = std::fs::read_to_string(format!("{folder}/{tokens}-{racks}.txt"));
+            for way in [Way::Random, Way::Cassandra, Way::Even] {
+                let growth = Growth { tokens, racks, nodes, way };
+                let rings = match way {
+                    Way::Cassandra => match &cassandra {
+                        Ok(text) => grown::parse(text),
+                        Err(_) => continue,
+                    },
+                    _ => growth.grow(),
+                };
+                let figures = figures::measure(&rings);
+                table::print_row(&growth, &figures);
+                demands.add(growth, figures);
+            }
+            if let Ok(text) = &cassandra {
+                demands.same(tokens, racks, grown::differences(text));
+            }
         }
-        println!();
-        nodes.push(Node {
-            address,
-            host_id: Uuid(i as u128),
-            data_center: "dc1".into(),
-            rack: rack.as_str().into(),
-            tokens: t,
-            state: State::Normal,
-            is_up: true,
-            is_local: i == 1,
-            accepts_clients: true,
-        });
     }
+    if demands.print() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
