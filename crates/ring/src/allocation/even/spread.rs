@@ -7,12 +7,12 @@ use types::Token;
 
 /// Splits the widest ranges of a circle.
 pub fn spread(
-    circle: Vec<i64>,
+    tokens: &[(i64, u16)],
     count: u32,
     taken: &BTreeSet<Token>,
     random: &mut dyn FnMut() -> u64,
 ) -> Vec<i64> {
-    let mut circle: BTreeSet<i64> = circle.into_iter().collect();
+    let mut circle: BTreeSet<i64> = tokens.iter().map(|token| token.0).collect();
     let mut tokens = Vec::with_capacity(count as usize);
     while tokens.len() < count as usize {
         let token = free(target(&circle, random), taken, &circle);

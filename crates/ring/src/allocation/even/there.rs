@@ -97,13 +97,4 @@ impl There {
         let own = self.newcomer().rack;
         (self.only(|node| node.rack == own), Rule { replicas: 1, by_rack: false, repeats: 0 })
     }
-
-    /// The circle that a node that replicates everything splits: its rack's own where later nodes
-    /// of the rack will share that one.
-    pub fn circle_to_split(self, replicas: u32) -> Vec<i64> {
-        let (own, racks) = (self.newcomer().rack, self.racks());
-        let is_rack = racks > 1 && racks >= replicas as usize;
-        let there = if is_rack { self.only(|node| node.rack == own) } else { self };
-        there.tokens.into_iter().map(|token| token.0).collect()
-    }
 }
