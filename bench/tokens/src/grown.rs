@@ -107,7 +107,8 @@ pub fn differences(text: &str) -> usize {
     (0..theirs.len()).filter(|at| !is_same(*at)).count()
 }
 
-fn address(number: usize) -> Address {
+/// The address of a node.
+pub fn address(number: usize) -> Address {
     let [high, low] = (number as u16).to_be_bytes();
     Address::new([127, 0, high, low], 7000)
 }
@@ -127,7 +128,7 @@ fn node(number: usize, rack: &str, tokens: Vec<Token>) -> Node {
 }
 
 /// 64 bits at a time (splitmix64).
-fn random(mut seed: u64) -> impl FnMut() -> u64 {
+pub fn random(mut seed: u64) -> impl FnMut() -> u64 {
     move || {
         seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = seed;

@@ -74,10 +74,15 @@ impl Circle {
         self.rule.replicas
     }
 
-    /// How many tokens a walk passes, about.
-    pub fn mean_reach(&self) -> usize {
-        let all: usize = (0..self.len()).map(|range| self.reach(range) + 1).sum();
-        all.div_ceil(self.len().max(1))
+    /// What looking at a range costs, and what a token costs that comes or goes, about: in tokens
+    /// that walks pass. Racks have each look go over the replicas again.
+    pub fn efforts(&self) -> (usize, usize) {
+        let passed = || (0..self.len()).map(|range| self.reach(range) + 1);
+        let look = if self.rule.by_rack { self.rule.replicas } else { 1 };
+        let looks: usize = passed().map(|passed| passed * look).sum();
+        // a range is passed by as many walks as pass on average, and each is walked again
+        let walks: usize = passed().map(|passed| passed * passed).sum();
+        (looks.div_ceil(self.len()), walks.div_ceil(self.len()))
     }
 
     /// How many ranges there are.

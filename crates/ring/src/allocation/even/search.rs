@@ -54,9 +54,10 @@ impl<'a> Search<'a> {
     pub fn new(circle: Circle, shares: &[f64], taken: &'a BTreeSet<Token>, count: u32) -> Self {
         let (count, newcomer) = (count as usize, shares.len() - 1);
         let figures = Figures::new(circle.replicas(), circle.len(), count);
-        let reach = circle.mean_reach();
-        let rounds = (STEPS_MAX / (2 * count * reach * reach)).min(ROUNDS_MAX);
-        let steps = circle.len() * reach * count * (1 + rounds);
+        let (look, walk) = circle.efforts();
+        // to choose again, a token is taken out, put in, and at worst both once more
+        let rounds = (STEPS_MAX / (4 * count * walk)).min(ROUNDS_MAX);
+        let steps = circle.len() * look * count * (1 + rounds);
         let mut search = Self {
             aims: aims(circle.owned(), shares, count * circle.replicas(), figures.spread),
             excess: Vec::new(),
