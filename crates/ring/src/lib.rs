@@ -41,6 +41,7 @@
 #![forbid(unsafe_code)]
 
 mod acks;
+mod allocation;
 mod batch_log;
 mod counter;
 mod dynamic;
@@ -62,6 +63,9 @@ mod walk;
 mod write;
 
 pub use acks::{Acks, Verdict};
+pub use allocation::{
+    AllocationError, Method, Newcomer, Weighed, allocate, fair_shares, random_tokens,
+};
 pub use batch_log::{BatchLogChoice, BatchLogPlan};
 pub use counter::counter_leader;
 pub use dynamic::{Dynamic, DynamicSettings, ScoreRow, Scores};

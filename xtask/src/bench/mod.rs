@@ -16,6 +16,7 @@ mod socket;
 mod stops;
 mod systems;
 mod tails;
+mod tokens;
 mod ycsb;
 
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ use crate::node;
 /// Its name, what it says of itself, and what it does with its options.
 type Benchmark = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
-const ALL: [Benchmark; 10] = [
+const ALL: [Benchmark; 11] = [
     ("ycsb", ycsb::HELP, ycsb::run),
     ("tails", tails::HELP, tails::run),
     ("load", load::HELP, load::run),
@@ -38,6 +39,7 @@ const ALL: [Benchmark; 10] = [
     ("io", io::HELP, io::run),
     ("ring", ring::HELP, ring::run),
     ("point", point::HELP, point::run),
+    ("tokens", tokens::HELP, tokens::run),
     ("insn", insn::HELP, insn::run),
 ];
 
