@@ -64,6 +64,12 @@ pub enum JoinError {
         /// Whose it is.
         owner: Address,
     },
+    /// Tokens cannot be allocated.
+    #[error(transparent)]
+    Allocation(#[from] ring::AllocationError),
+    /// Tokens are to be allocated for a keyspace that is not there.
+    #[error("Problem opening token allocation keyspace {0}: there is none of that name")]
+    AllocationKeyspace(String),
     /// Others are joining, leaving or moving.
     #[error(
         "Other bootstrapping/leaving/moving nodes detected ({}), cannot bootstrap while \

@@ -38,6 +38,7 @@ use crate::saved_place::{Bootstrap, SavedPlace, take_host_id};
 use crate::shard_context::ShardContext;
 use intent::{Intent, Situation};
 use steps::{Kind, Step, Steps};
+use tokens::Choice;
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
@@ -353,8 +354,18 @@ impl Join {
             return Err(JoinError::ReplaceLive(replaced.address));
         }
         if intent.tokens.is_empty() {
-            let taken = self.situation_now(|now| now.taken());
-            intent.tokens = tokens::choose(&self.shard.env, &self.shard.config, &taken)?;
+            let ring = self.membership.ring();
+            let nodes = ring.iter().flat_map(|ring| ring.nodes());
+            let choice = Choice {
+                env: &self.shard.env,
+                config: &self.shard.config,
+                schema: &self.shard.schema(),
+                identity: &self.shard.identity,
+                local: self.membership.local(),
+                nodes: nodes.filter(|node| !node.is_local).cloned().collect(),
+                taken: self.situation_now(|now| now.taken()),
+            };
+            intent.tokens = choice.tokens()?;
             self.intent.replace(Some(intent));
         }
         Ok(())

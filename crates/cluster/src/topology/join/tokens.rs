@@ -2,32 +2,105 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use config::Config;
+use config::{Config, TokenMethod};
 use env::Env;
+use ring::{Method, Newcomer, allocate, random_tokens};
+use schema::{Schema, Strategy};
 use types::{Address, Token};
 
 use super::error::JoinError;
+use crate::identity::Identity;
 
-/// Those of `initial_token`, or as many by chance as `num_tokens` says: none that another has.
-pub(super) fn choose(
-    env: &Env,
-    config: &Config,
-    taken: &BTreeMap<Token, Address>,
-) -> Result<BTreeSet<Token>, JoinError> {
-    if !config.initial_tokens.is_empty() {
-        let tokens: BTreeSet<_> = config.initial_tokens.iter().copied().map(Token).collect();
-        let owned = tokens.iter().find_map(|token| Some((token.0, *taken.get(token)?)));
-        return match owned {
+/// Replicas that tokens are chosen for where nobody says and no keyspace of a user does.
+const REPLICAS: u32 = 3;
+
+/// What the choice depends on.
+pub(super) struct Choice<'a> {
+    pub env: &'a Env,
+    pub config: &'a Config,
+    pub schema: &'a Schema,
+    pub identity: &'a Identity,
+    /// This node's address.
+    pub local: Address,
+    /// The other nodes.
+    pub nodes: Vec<ring::Node>,
+    /// Tokens of others.
+    pub taken: BTreeMap<Token, Address>,
+}
+
+impl Choice<'_> {
+    /// Those of `initial_token`, or as many as `num_tokens` says: none that another has.
+    pub fn tokens(&self) -> Result<BTreeSet<Token>, JoinError> {
+        if !self.config.initial_tokens.is_empty() {
+            return self.initial();
+        }
+        let count = self.config.num_tokens.max(1);
+        let mut random = || self.env.random_u64();
+        let (method, replicas) = match self.method()? {
+            Some(allocated) => allocated,
+            None => {
+                let taken: BTreeSet<Token> = self.taken.keys().copied().collect();
+                return Ok(random_tokens(count, &taken, &mut random).into_iter().collect());
+            }
+        };
+        let newcomer = Newcomer {
+            address: self.local,
+            data_center: &self.identity.data_center,
+            rack: &self.identity.rack,
+            num_tokens: count,
+        };
+        let tokens = allocate(&self.nodes, &newcomer, replicas, method, &mut random)?;
+        Ok(tokens.into_iter().collect())
+    }
+
+    fn initial(&self) -> Result<BTreeSet<Token>, JoinError> {
+        let tokens: BTreeSet<_> = self.config.initial_tokens.iter().copied().map(Token).collect();
+        let owned = tokens.iter().find_map(|token| Some((token.0, *self.taken.get(token)?)));
+        match owned {
             Some((token, owner)) => Err(JoinError::TokenTaken { token, owner }),
             None => Ok(tokens),
-        };
-    }
-    let mut tokens = BTreeSet::new();
-    while tokens.len() < config.num_tokens.max(1) as usize {
-        let token = Token(env.random_u64().cast_signed());
-        if token != Token::MIN && !taken.contains_key(&token) {
-            tokens.insert(token);
         }
     }
-    Ok(tokens)
+
+    /// How they are allocated, and for how many replicas; none at random.
+    fn method(&self) -> Result<Option<(Method, u32)>, JoinError> {
+        let config::TokenAllocation { method, keyspace, local_replicas } =
+            &self.config.token_allocation;
+        let wanted = match keyspace {
+            Some(name) => {
+                let keyspace = self.schema.keyspace(name);
+                let of = keyspace.map(|of| self.replicas(&of.replication.strategy));
+                Some(of.ok_or_else(|| JoinError::AllocationKeyspace(name.clone()))?)
+            }
+            None => *local_replicas,
+        };
+        Ok(match method {
+            TokenMethod::Random => None,
+            TokenMethod::Cassandra => wanted.map(|replicas| (Method::Cassandra, replicas)),
+            TokenMethod::Even => {
+                Some((Method::Even, wanted.unwrap_or_else(|| self.most_replicas())))
+            }
+        })
+    }
+
+    /// How many replicas a strategy has in this data centre.
+    fn replicas(&self, strategy: &Strategy) -> u32 {
+        match strategy {
+            Strategy::Simple(count) => count.all,
+            Strategy::NetworkTopology(counts) => {
+                counts.get(&self.identity.data_center).map_or(0, |count| count.all)
+            }
+            _ => 0,
+        }
+        .max(1)
+    }
+
+    /// The most that a keyspace of a user has here.
+    fn most_replicas(&self) -> u32 {
+        let keyspaces = self.schema.keyspaces().values();
+        let users = keyspaces
+            .filter(|keyspace| !keyspace.is_virtual && !cql::is_system_keyspace(&keyspace.name));
+        let most = users.map(|keyspace| self.replicas(&keyspace.replication.strategy)).max();
+        most.unwrap_or(REPLICAS)
+    }
 }
