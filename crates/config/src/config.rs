@@ -10,7 +10,6 @@ use crate::section::{
     Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
     DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining,
     LogCompression, NativeTransport, ReadSizes, SavedCaches, ServerTls, Streams, Timeouts,
-    TokenAllocation,
 };
 use crate::table::Index;
 use crate::values::{self, Values};
@@ -61,12 +60,8 @@ pub struct Config {
     /// Addresses of `seed_provider`, as written (`host` or `host:port`); without any the node is
     /// its own seed.
     pub seeds: Vec<String>,
-    /// `auto_bootstrap`.
-    pub auto_bootstrap: bool,
     /// How the node becomes a part of the ring.
     pub joining: Joining,
-    /// How a new node chooses its tokens.
-    pub token_allocation: TokenAllocation,
     /// `internode_compression`.
     pub internode_compression: InternodeCompression,
     /// `phi_convict_threshold`.

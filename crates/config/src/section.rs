@@ -107,8 +107,12 @@ pub struct Hints {
 }
 
 /// How the node becomes a part of the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joining {
+    /// `auto_bootstrap`: does a new node fetch the data of its tokens?
+    pub bootstraps: bool,
+    /// How a new node chooses its tokens.
+    pub tokens: TokenAllocation,
     /// `join_ring`: when it starts; else at the operator's word.
     pub at_start: bool,
     /// `write_survey`: does it take writes, and serve no reads, once it has its data?

@@ -151,9 +151,8 @@ impl Gossiper {
         state.values.insert(AppState::STATUS_WITH_PORT, self.versioned(status));
         // where nothing was heard of it what was saved of it is said
         for (kind, value) in self.saved_of(node) {
-            if !state.values.contains_key(&kind) {
-                state.values.insert(kind, self.versioned(value));
-            }
+            let value = self.versioned(value);
+            state.values.entry(kind).or_insert(value);
         }
         self.change_generation(now, node, state);
     }

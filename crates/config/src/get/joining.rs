@@ -15,6 +15,8 @@ impl Get<'_> {
         let of = |key| -> Result<_> { Ok(self.replaced(key)?.map(|address| (address, key))) };
         let replaced = of(REPLACE_FIRST)?.map_or_else(|| of(REPLACE), |first| Ok(Some(first)))?;
         Ok(Joining {
+            bootstraps: self.bool("auto_bootstrap"),
+            tokens: self.token_allocation()?,
             at_start: self.bool("join_ring"),
             surveys_writes: self.bool("write_survey"),
             is_consistent: self.bool("consistent_rangemovement"),
@@ -25,7 +27,7 @@ impl Get<'_> {
         })
     }
 
-    pub fn token_allocation(&self) -> Result<TokenAllocation> {
+    fn token_allocation(&self) -> Result<TokenAllocation> {
         let name = "allocate_tokens_for_local_replication_factor";
         let local_replicas = self.some_count(name)?;
         if local_replicas == Some(0) {

@@ -59,8 +59,8 @@ pub(super) static KEYS: &[Key] = &[
     // How a new node chooses its tokens: so that what nodes replicate is as even as can be; as
     // Cassandra does, by the two allocate_tokens_* keys, and at random without them; or at random.
     key("token_allocation", Enum(TOKEN_ALLOCATION), "even", Served),
-    // Whether the node becomes a part of the ring when it starts; else at `nodetool join`. Cassandra
-    // has the JVM property cassandra.join_ring.
+    // Whether the node becomes a part of the ring when it starts; else it does at `nodetool join`.
+    // Cassandra has the JVM property cassandra.join_ring.
     key("join_ring", Bool, "true", Served),
     // Whether a node that has fetched its data takes writes and serves no reads until `nodetool
     // join`. Cassandra has the JVM property cassandra.write_survey.

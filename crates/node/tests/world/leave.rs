@@ -126,7 +126,7 @@ fn die(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
     if left() {
         // it gave all it had, and died before all had heard: the others remove it
         let gone = || members.seen(1).0 == 3;
-        if !members.world.run_until(gone, Duration::from_secs(40)).is_ok() {
+        if members.world.run_until(gone, Duration::from_secs(40)).is_err() {
             let ring = members.shard(1).peers().ring().unwrap();
             let host = ring.nodes().iter().find(|node| node.state == ring::State::Leaving);
             let host = host.map(|node| node.host_id.to_string()).unwrap_or_default();

@@ -62,7 +62,7 @@ fn what_is_answered_for_outlives_a_power_cut() {
 fn hints_are_applied_unless_they_are_void() {
     let (node, table) = opened(1);
     let shard = node.shard(0);
-    let host = Uuid::from_bytes(shard.identity().host_id);
+    let host = Uuid::from_bytes(shard.engine().host_id());
     let now = shard.engine().env().unix_micros() / 1000;
     let hint = |host, created, value: i32| {
         let mutation = encoded(update(&table, value, 1, 10, &value.to_be_bytes()));
@@ -93,7 +93,7 @@ fn hints_are_applied_unless_they_are_void() {
 fn a_hint_for_a_table_that_is_long_gone_is_done_with() {
     let (node, table) = opened(1);
     let shard = node.shard(0);
-    let host = Uuid::from_bytes(shard.identity().host_id);
+    let host = Uuid::from_bytes(shard.engine().host_id());
     let now = shard.engine().env().unix_micros() / 1000;
     let mutation = encoded(update(&table, 1, 1, 10, &[0; 4]));
     node.cql("DROP TABLE ks.t");

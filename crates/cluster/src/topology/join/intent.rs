@@ -74,7 +74,7 @@ impl Situation<'_> {
             && !tokens.iter().any(|token| taken.contains_key(token));
         let tokens = if are_good { tokens } else { BTreeSet::new() };
         let has_data = self.others.values().any(|node| node.life.is_member());
-        if !has_data || !self.config.auto_bootstrap {
+        if !has_data || !joining.bootstraps {
             return of(Kind::Settle, tokens);
         }
         // whether a seed has anything to fetch is known once it has the schema
@@ -143,7 +143,7 @@ impl Situation<'_> {
         if !self.config.joining.at_start {
             return Err(JoinError::ReplaceApart);
         }
-        if !self.config.auto_bootstrap {
+        if !self.config.joining.bootstraps {
             return Err(JoinError::ReplaceWithoutData);
         }
         let is_there = |status: Status| !status.is_dead() || status == Status::Hibernate;

@@ -65,7 +65,7 @@ impl Choice<'_> {
     /// How they are allocated, and for how many replicas; none at random.
     fn method(&self) -> Result<Option<(Method, u32)>, JoinError> {
         let config::TokenAllocation { method, keyspace, local_replicas } =
-            &self.config.token_allocation;
+            &self.config.joining.tokens;
         let wanted = match keyspace {
             Some(name) => {
                 let keyspace = self.schema.keyspace(name);

@@ -34,8 +34,8 @@ pub enum RelocationError {
     OthersMove(Vec<Address>),
     /// A keyspace would have fewer replicas than it is to have.
     #[error(
-        "Not enough live nodes to maintain replication factor in keyspace {keyspace} (RF = {wanted}, \
-         N = {nodes}). Perform a forceful decommission to ignore."
+        "Not enough live nodes to maintain replication factor in keyspace {keyspace} \
+         (RF = {wanted}, N = {nodes}). Perform a forceful decommission to ignore."
     )]
     TooFew {
         /// The keyspace.
