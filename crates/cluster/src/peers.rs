@@ -176,13 +176,15 @@ impl Peers {
     /// ones.
     pub(crate) fn remember(&self, ring: &Arc<Ring>) {
         let ring = Arc::clone(ring);
-        self.others.send_to_all(move |peers| {
-            let mut past = peers.past.borrow_mut();
-            past.push(Arc::clone(&ring));
-            if past.len() > PAST_MAX {
-                past.remove(0);
-            }
-        });
+        self.others.send_to_all(move |peers| peers.remember_here(&ring));
+    }
+
+    pub(crate) fn remember_here(&self, ring: &Arc<Ring>) {
+        let mut past = self.past.borrow_mut();
+        past.push(Arc::clone(ring));
+        if past.len() > PAST_MAX {
+            past.remove(0);
+        }
     }
 
     /// Has every shard give up its connections to a node that is down.

@@ -537,3 +537,64 @@ fn nobody_is_remembered_for_ever() {
     one.step(Event::Tick);
     assert!(one.gossiper.peer(node(2)).is_none());
 }
+
+#[test]
+fn who_has_heard_what_this_node_said_last() {
+    let mut one = One::running();
+    one.bring_up(3);
+    one.bring_up(4);
+    one.step(Event::Publish(vec![(AppState::STATUS_WITH_PORT, "BOOT,1".to_owned())]));
+    let version = one.gossiper.version();
+    let unaware = |one: &One| one.gossiper.unaware(version).collect::<Vec<_>>();
+    assert_eq!(unaware(&one), [node(3), node(4)]);
+    // both are told in each round, until they say that they know
+    let told = |effects: Vec<Effect>| {
+        let to = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Send(to, Message::Syn(_)) => Some(to),
+            _ => None,
+        });
+        to.collect::<std::collections::BTreeSet<_>>()
+    };
+    one.step(Event::Tell(version));
+    assert!(told(one.step(Event::Tick)).is_superset(&[node(3), node(4)].into()));
+    let own = one.gossiper.local().heartbeat;
+    let digest =
+        |max_version: i32, generation: i32| Digest { endpoint: node(1), generation, max_version };
+    // of an earlier start, or of less than that
+    one.receive(3, Message::Syn(syn(vec![digest(version, own.generation - 1)])));
+    one.receive(3, Message::Syn(syn(vec![digest(version - 1, own.generation)])));
+    assert_eq!(unaware(&one), [node(3), node(4)]);
+    one.receive(3, Message::Syn(syn(vec![digest(version, own.generation)])));
+    assert_eq!(unaware(&one), [node(4)]);
+    // who wants more says how much it has
+    let wanted = vec![digest(version, own.generation)];
+    one.receive(4, Message::Ack(Ack { wanted, states: States::new() }));
+    assert_eq!(unaware(&one), []);
+    // who starts again knows nothing
+    one.hear([(3, normal(GENERATION + 1, 5))]);
+    one.bring_up(3);
+    assert_eq!(unaware(&one), [node(3)]);
+}
+
+#[test]
+fn a_node_is_removed_by_another() {
+    let mut one = One::running();
+    one.hear([(3, normal(GENERATION, 10))]);
+    let (host, by) = ("h".to_owned(), "me".to_owned());
+    let said = |one: &One, kind| {
+        let state = &one.gossiper.peer(node(3)).expect("known").state;
+        (state.heartbeat.generation, state.get(kind).unwrap_or_default().to_owned())
+    };
+    let effects = one.step(Event::Removing { node: node(3), host: host.clone(), by });
+    assert!(effects.contains(&Effect::Joined(node(3))), "{effects:?}");
+    assert_eq!(said(&one, AppState::STATUS_WITH_PORT), (GENERATION + 1, "removing,h".to_owned()));
+    assert_eq!(said(&one, AppState::REMOVAL_COORDINATOR).1, "REMOVER,me");
+    assert!(!one.gossiper.is_up(node(3)));
+    one.step(Event::RemovedFromRing { node: node(3), host });
+    let (generation, status) = said(&one, AppState::STATUS_WITH_PORT);
+    let expires = one.now().unix_millis + 3 * DAY as i64 * 1000;
+    assert_eq!((generation, status), (GENERATION + 2, format!("removed,h,{expires}")));
+    // of one that nobody knows nothing is said
+    let unknown = Event::RemovedFromRing { node: node(7), host: "x".to_owned() };
+    assert_eq!(one.step(unknown), []);
+}

@@ -40,7 +40,8 @@ impl PaxosPlan {
         if alive < required {
             return Err(Unavailable::new(level, required, alive));
         }
-        if replicas.pending.iter().filter(counts).count() > 1 {
+        // those that had it until just now take part as well: they meet who has not heard of it
+        if replicas.gaining().iter().filter(counts).count() > 1 {
             let message = format!(
                 "Cannot perform LWT operation as there is more than one ({count}) pending range movement"
             );

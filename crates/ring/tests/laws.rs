@@ -489,6 +489,14 @@ proptest! {
         for (write, read) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             prop_assert!(meets(views[write], views[read]), "{write} {read}: {views:?}");
         }
+        // and so do majorities of conditions
+        let majority = |ring: &Ring, view: usize| {
+            let plan = PaxosPlan::new(ring, views[view].1, Consistency::Serial).unwrap();
+            let all: BTreeSet<_> = plan.participants().iter().copied().collect();
+            (all, plan.required() as usize)
+        };
+        let ((old, of_old), (new, of_new)) = (majority(&before, 0), majority(&after, 1));
+        prop_assert!(of_old + of_new > old.union(&new).count());
         // who had it until just now is none that is about to have it
         let placement = after.placement(&strategy).unwrap();
         prop_assert!(!placement.has_pending());

@@ -289,7 +289,7 @@ impl RingOperator for Fake {
     }
 
     async fn decommission(&self, force: bool) -> Answer<Decommission> {
-        Ok(if force { Decommission::Done } else { Decommission::Before })
+        Ok(if force { Decommission::UnderWay } else { Decommission::Before })
     }
 
     async fn move_to(&self, token: &str) -> Answer<()> {

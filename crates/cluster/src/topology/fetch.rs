@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use ring::{NodeIndex, Placement, Ring, State};
-use schema::{Keyspace, Strategy};
+use schema::Strategy;
 use types::{Address, TokenRange};
 
 use super::sources;
@@ -98,12 +98,11 @@ impl<'a> Fetch<'a> {
     /// What of a keyspace this node lacks; `has` is here already.
     pub fn plan(
         &self,
-        keyspace: &Keyspace,
+        (name, strategy): (&str, &Strategy),
         has: &[TokenRange],
         wanted: &mut Wanted,
     ) -> Result<(), NoSource> {
-        let name = keyspace.name.to_string();
-        let strategy = &keyspace.replication.strategy;
+        let name = name.to_owned();
         if *strategy == Strategy::Local {
             return Ok(());
         }
@@ -190,5 +189,93 @@ impl<'a> Fetch<'a> {
         };
         let natural = placement.at(range.right).natural.iter();
         natural.copied().any(|node| node != local && Some(node) != replaced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::Node;
+    use schema::Replication;
+    use types::{Token, Uuid};
+
+    fn address(number: u8) -> Address {
+        Address::new([10, 0, 0, number], 7000)
+    }
+
+    /// Node 1 is this one, and has token 15.
+    fn nodes(state: State) -> Vec<Node> {
+        let node = |number: u8, token: i64, state| Node {
+            address: address(number),
+            host_id: Uuid(number.into()),
+            data_center: "dc1".into(),
+            rack: "r1".into(),
+            tokens: vec![Token(token)],
+            state,
+            is_up: true,
+            is_local: number == 1,
+            accepts_clients: true,
+        };
+        let others = [(2, 10), (3, 20), (4, 30)].map(|(n, token)| node(n, token, State::Normal));
+        std::iter::once(node(1, 15, state)).chain(others).collect()
+    }
+
+    fn wanted(
+        nodes: Vec<Node>,
+        replicas: u32,
+        is_strict: bool,
+        has: &[TokenRange],
+    ) -> Result<Wanted, NoSource> {
+        let strategy = Replication::simple(replicas).strategy;
+        let ring = Ring::new(nodes, [&strategy]).expect("a ring");
+        let mut wanted = Wanted::default();
+        Fetch::new(&ring, is_strict).plan(("ks", &strategy), has, &mut wanted)?;
+        Ok(wanted)
+    }
+
+    fn range(left: i64, right: i64) -> TokenRange {
+        TokenRange { left: Token(left), right: Token(right) }
+    }
+
+    fn asked(wanted: &Wanted) -> Vec<(u8, Vec<TokenRange>)> {
+        let number = |node: &Address| match node.ip {
+            std::net::IpAddr::V4(four) => four.octets()[3],
+            std::net::IpAddr::V6(_) => 0,
+        };
+        let ranges = |asks: &Vec<Ask>| asks.iter().flat_map(|ask| ask.ranges.clone()).collect();
+        wanted.asks.iter().map(|(node, asks)| (number(node), ranges(asks))).collect()
+    }
+
+    #[test]
+    fn who_gives_a_range_up_is_asked_for_it() {
+        let joins = || nodes(State::Joining);
+        // before, (10, 15] was 3 and 4, and (30, 10] was 2 and 3
+        let two = wanted(joins(), 2, true, &[]).expect("sources");
+        let wraps = [range(30, i64::MIN), range(i64::MIN, 10)];
+        assert_eq!(asked(&two), [(3, wraps.to_vec()), (4, vec![range(10, 15)])]);
+        // what is here already is not asked for
+        let rest = wanted(joins(), 2, true, &[range(12, 15)]).expect("sources");
+        assert_eq!(asked(&rest), [(3, wraps.to_vec()), (4, vec![range(10, 12)])]);
+        let mut down = joins();
+        down[3].is_up = false;
+        let gone = NoSource::Down { node: address(4), keyspace: "ks".to_owned() };
+        assert_eq!(wanted(down.clone(), 2, true, &[]), Err(gone));
+        // anybody will do, where that is allowed
+        let any = wanted(down, 2, false, &[]).expect("sources");
+        assert!(asked(&any).iter().all(|(node, _)| *node != 4), "{any:?}");
+    }
+
+    #[test]
+    fn who_returns_to_its_place_asks_the_others() {
+        let two = wanted(nodes(State::Normal), 2, false, &[]).expect("sources");
+        let all: Vec<_> = asked(&two).into_iter().flat_map(|(_, ranges)| ranges).collect();
+        assert_eq!(
+            TokenRange::normalize(all),
+            [range(i64::MIN, 15), range(30, i64::MIN)],
+            "all that it is a replica of"
+        );
+        let one = wanted(nodes(State::Normal), 1, false, &[]).expect("nothing to ask");
+        assert!(one.asks.is_empty());
+        assert_eq!(one.lost.len(), 1, "it is lost with the node");
     }
 }

@@ -320,4 +320,21 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(exits.contains("TokenTaken"), "{exits}");
     // none of them is left behind
     assert_eq!(story.letters(1, NEW), "");
+    // a member that is not what it was
+    let id = story.members.id(NODES);
+    for (setting, expected) in [
+        ("data_dir=/another", "AddressTaken"),
+        ("num_tokens=7", "TokenCount"),
+        ("replace_address=10.0.0.2", "ReplaceBootstrapped"),
+    ] {
+        if story.members.world.is_up(id) {
+            story.members.world.kill(id);
+        }
+        let before = story.members.world.exits(id).len();
+        story.launch(NODES, &[setting]);
+        let ended = || story.members.world.exits(id).len() > before;
+        story.until("it ends", ended).unwrap();
+        let exits = format!("{:?}", story.members.world.exits(id).last());
+        assert!(exits.contains(expected), "{setting}: {exits}");
+    }
 }

@@ -221,7 +221,7 @@ fn what_is_not_served_is_refused_whole() {
 }
 
 #[test]
-fn keys_of_others_are_refused_where_the_ring_says_so() {
+fn keys_of_others_are_refused_where_they_were_this_nodes() {
     let (node, table) = opened(1);
     let token = |k: i32| storage::PartitionKey::new(k.to_be_bytes()).token;
     let member = |last: u8, token: Token, is_local: bool| ring::Node {
@@ -240,15 +240,21 @@ fn keys_of_others_are_refused_where_the_ring_says_so() {
         let strategies = schema.keyspaces().values().map(|keyspace| &keyspace.replication.strategy);
         let ring = Arc::new(ring::Ring::new(nodes, strategies).expect("a ring"));
         node.shard(0).peers().know_ring_here(&ring);
+        ring
     };
     let own = || member(60, token(2), true);
+    let before = know(vec![own()]);
     know(vec![own(), member(61, token(1), false)]);
-    let foreign = encoded(update(&table, 1, 1, 10, &[0; 4]));
-    assert_eq!(node.ask(Verb::MutationReq, &foreign), Err(FailureReason::Unknown));
+    // who asks may know more than this node
+    let foreign = |timestamp| encoded(update(&table, 1, 1, timestamp, &[0; 4]));
+    assert_eq!(node.ask(Verb::MutationReq, &foreign(10)), Ok(Vec::new()));
+    // and less, where this node was a replica until some time ago
+    node.shard(0).peers().remember_here(&before);
+    assert_eq!(node.ask(Verb::MutationReq, &foreign(11)), Err(FailureReason::Unknown));
     let ours = encoded(update(&table, 2, 1, 10, &[0; 4]));
     assert_eq!(node.ask(Verb::MutationReq, &ours), Ok(Vec::new()));
     know(vec![own()]);
-    assert_eq!(values(&node), [0]);
+    assert_eq!(values(&node), [0, 0]);
 }
 
 #[test]

@@ -471,7 +471,8 @@ impl Join {
             let scope = scope.map_err(|error| JoinError::Streams(error.message))?;
             let Some(scope) = scope else { continue };
             let has = self.available.of(&keyspace.name);
-            Fetch::new(&scope.ring, is_strict).plan(keyspace, &has, &mut wanted)?;
+            let of = (&*keyspace.name, &keyspace.replication.strategy);
+            Fetch::new(&scope.ring, is_strict).plan(of, &has, &mut wanted)?;
         }
         Ok(wanted)
     }

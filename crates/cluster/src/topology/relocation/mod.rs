@@ -364,7 +364,8 @@ impl Relocation {
             }
             if goal != Goal::Out {
                 let has = self.available.of(&keyspace.name);
-                Fetch::new(&scope.ring, is_strict).plan(keyspace, &has, &mut round.wanted)?;
+                let of = (&*keyspace.name, &keyspace.replication.strategy);
+                Fetch::new(&scope.ring, is_strict).plan(of, &has, &mut round.wanted)?;
             }
         }
         Ok(round)
