@@ -46,7 +46,7 @@ cargo xtask COMMAND
   bench io [OPTIONS]           reads and updates beside flushes and compactions, on a time axis (`bench io --help`)
   bench compaction [OPTIONS]   flush, major compaction and scrub beside Cassandra's (`bench compaction --help`)
   bench point [OPTIONS]        a row a request from a native client, beside a server that only echoes (`bench point --help`)
-  bench tokens [OPTIONS]       how even rings are that grow by allocated tokens, beside Cassandra's classes (`bench tokens --help`)
+  bench tokens [OPTIONS]       how even rings grow, beside Cassandra's (`bench tokens --help`)
   bench insn [PATH...] [--record REASON]
                                instructions and allocations of the hot paths, in process, beside those recorded
   campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] | campaign KIND --resume | campaign planted [BUG]

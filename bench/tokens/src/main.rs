@@ -1,5 +1,5 @@
-//! `tokens FOLDER`: grows rings node by node, each with every way of choosing tokens, and prints how
-//! evenly the nodes replicate. Exits with 1 if what must hold does not.
+//! `tokens FOLDER`: grows rings node by node, each with every way of choosing tokens, and prints
+//! how evenly the nodes replicate. Exits with 1 if what must hold does not.
 //!
 //! FOLDER has the rings that Cassandra's own classes grew, as `conformance/tokens` prints them:
 //! `TOKENS-RACKS.txt`. Where there is none, there is no row of Cassandra's. Figures of both are

@@ -8,10 +8,11 @@ use crate::grown::{Growth, Way};
 /// Before the rows of rings of so many racks.
 pub fn print_head(racks: usize) {
     println!(
-        "\n{racks} rack(s), {REPLICAS} replicas; parts over the fair share, from {SMALLEST} nodes on"
+        "\n{racks} rack(s), {REPLICAS} replicas; parts of fair shares, from {SMALLEST} nodes on"
     );
     println!(
-        "tokens nodes way       largest (mean)  at best  smallest  at the end       moved  neighbours"
+        "tokens nodes way       largest (mean)  at best  smallest  \
+         at the end       moved  neighbours"
     );
 }
 

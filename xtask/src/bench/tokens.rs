@@ -9,8 +9,10 @@ use crate::peer;
 
 pub const HELP: &str = "\
 cargo xtask bench tokens [--cassandra yes|no]
-  grows rings of one rack and of three node by node, with 1 to 256 tokens a node: by chance, by Cassandra's classes, by our own way;
-  prints how even they are at each size, what moves, and how many neighbours a node has; fails if what must hold does not
+  grows rings of one rack and of three node by node, with 1 to 256 tokens a node:
+  by chance, by Cassandra's own classes, by our own way
+  prints how even they are at each size, what moves, and how many neighbours a node has
+  fails if what must hold does not
   cassandra: whether Cassandra's own classes grow their rings too (yes)";
 
 /// The class that grows them.

@@ -163,3 +163,29 @@ fn move_off_taken(
     }
     Ok(tokens)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::State;
+
+    #[test]
+    fn what_is_moved_off_one_token_is_not_moved_onto_another() {
+        let address = Address::new([127, 0, 0, 1], 7000);
+        let elsewhere = Node {
+            address,
+            host_id: types::Uuid(1),
+            data_center: "dc2".into(),
+            rack: "r1".into(),
+            tokens: vec![Token(10), Token(i64::MAX)],
+            state: State::Normal,
+            is_up: true,
+            is_local: false,
+            accepts_clients: true,
+        };
+        let newcomer = Newcomer { address, data_center: "dc1", rack: "r1", num_tokens: 3 };
+        let chosen = vec![10, 11, i64::MAX];
+        let tokens = move_off_taken(&[elsewhere], &newcomer, &Scope::plain(1), chosen);
+        assert_eq!(tokens, Ok(vec![Token(11), Token(12), Token(i64::MIN + 1)]));
+    }
+}

@@ -2,11 +2,11 @@
 //! (`cargo xtask bench tokens`).
 //!
 //! If all had the same, the next newcomer could take from a few only, and the others would stand
-//! out. So sizes are staggered as they will be in a ring that has grown for long: a token takes from
-//! as many nodes as there are replicas, so each newcomer takes from `cuts` nodes, and whoever it
-//! took from waits until all others had their turn. Between two turns the mean falls to
-//! `cuts / (cuts + 1)`. Those who are largest are cut now, keep their order, and become the smallest;
-//! the newcomer is smaller still.
+//! out. So sizes are staggered as they will be in a ring that has grown for long. A token takes
+//! from as many nodes as there are replicas, so each newcomer takes from `cuts` nodes, and whoever
+//! it took from waits until all others had their turn. Between two turns the mean falls to
+//! `cuts / (cuts + 1)`. Those who are largest are cut now, keep their order, and become the
+//! smallest; the newcomer is smaller still.
 
 use super::circle::WHOLE;
 use super::parabola::Parabola;

@@ -5,6 +5,11 @@ use std::collections::BTreeSet;
 
 use types::Token;
 
+/// Where a range is split, at least and at most: ranges of several sizes leave later nodes a
+/// choice.
+const LEAST: f64 = 0.5;
+const MOST: f64 = 0.6;
+
 /// Splits the widest ranges of a circle.
 pub fn spread(
     tokens: &[(i64, u16)],
@@ -36,8 +41,6 @@ fn target(circle: &BTreeSet<i64>, random: &mut dyn FnMut() -> u64) -> i64 {
     let ratio = LEAST + (MOST - LEAST) * (drawn as f64 / u64::MAX as f64);
     widest.1.wrapping_add_unsigned((widest.0 as f64 * ratio) as u64 + 1)
 }
-const LEAST: f64 = 0.5;
-const MOST: f64 = 0.6;
 
 fn free(token: i64, taken: &BTreeSet<Token>, circle: &BTreeSet<i64>) -> i64 {
     let mut token = token;
