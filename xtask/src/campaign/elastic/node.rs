@@ -12,6 +12,8 @@ use super::scenario::{Kind, Place, Scenario};
 const HEAP: &str = "768M";
 /// How long news may take to be known, in milliseconds: each step of an operation waits as long.
 const RING_DELAY_MS: u32 = 5000;
+/// How long a Cassandra may take until it serves, in seconds.
+const START_SECONDS: &str = "120";
 
 /// How a node comes into the ring.
 pub enum Entry {
@@ -90,6 +92,7 @@ fn start_cassandra(member: &Member, entry: &Entry, seed: &str, release: &str) ->
     );
     let mut start = peer::script();
     start.arg("start").arg(&member.dir).args([&member.ip, HEAP]);
+    start.env("WAIT", START_SECONDS);
     start.env("SEEDS", seed).env("CASSANDRA_VERSION", release).env("DC", &member.center);
     match entry {
         Entry::First(tokens) => {
