@@ -14,7 +14,7 @@ use super::scenario::{At, Operation, Place, Scenario};
 use super::stages;
 
 /// How long an operation may take, in seconds.
-const LIMIT_SECONDS: &str = "300";
+const LIMIT_SECONDS: &str = "150";
 /// The keyspace that each node of a ring of three has whole, and its table.
 const LOADED: (&str, &str) = ("elastic_3", "bulk");
 

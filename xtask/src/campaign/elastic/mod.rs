@@ -136,6 +136,7 @@ fn run(scenario: &Scenario, release: &str, found: &mut Found) -> Outcome {
         // what all said until then
         found.problems.push(e.to_string());
         load.end()?.1.iter().for_each(|line| println!("{line}"));
+        members.extend(newcomer.filter(|newcomer| newcomer.dir.exists()));
         found.problems.extend(logs::errors(&members, &mut load)?);
         return Ok(());
     }

@@ -64,6 +64,8 @@ pub struct Scenario {
 const BOOTSTRAP: Option<&str> = Some("Helenus does not bootstrap yet");
 const REPLACE: Option<&str> = Some("Helenus does not replace a node yet");
 const DECOMMISSION: Option<&str> = Some("Helenus does not decommission itself yet");
+const RESTORE: Option<&str> =
+    Some("Helenus does not fetch what a removed node had (REPLICATION_DONE)");
 const REMOVE: Option<&str> = Some("Helenus does not run removenode yet");
 const MOVE: Option<&str> = Some("Helenus does not move yet");
 
@@ -84,8 +86,10 @@ pub const SCENARIOS: &[Scenario] = &[
     entry("bootstrap-cassandra-among-helenus", &[H, H, H], Operation::Bootstrap(J), &["UJ"], None),
     entry("decommission-cassandra", &[J, J, H, H], Operation::Decommission(2), &["UL"], None),
     entry("decommission-last-cassandra", &[H, H, H, J], Operation::Decommission(4), &["UL"], None),
-    entry("removenode-cassandra", &[J, J, H, H], Operation::RemoveNode { dead: 2, by: 1 }, &["DN"], None),
-    entry("removenode-helenus", &[J, J, H, H], Operation::RemoveNode { dead: 4, by: 1 }, &["DN"], None),
+    entry("removenode-cassandra", &[J, J, H, H], Operation::RemoveNode { dead: 2, by: 1 }, &["DN"], RESTORE),
+    entry("removenode-helenus", &[J, J, H, H], Operation::RemoveNode { dead: 4, by: 1 }, &["DN"], RESTORE),
+    entry("removenode-among-cassandra", &[J, J, J, J], Operation::RemoveNode { dead: 4, by: 1 }, &["DN"], None),
+    entry("decommission-among-cassandra", &[J, J, J, J], Operation::Decommission(4), &["UL"], None),
     entry("replace-cassandra-by-cassandra", &[J, J, H], replace(2, J, At::AnotherAddress), &["DN", "UJ"], None),
     entry("replace-cassandra-by-cassandra-in-place", &[J, J, H], replace(2, J, At::SameAddress), &["DN"], None),
     entry("replace-helenus-by-cassandra", &[J, H, H], replace(3, J, At::AnotherAddress), &["DN", "UJ"], None),
