@@ -33,7 +33,7 @@ impl Change<'_> {
         let Some(kind) = scenario.comes() else { return Ok(None) };
         let place = scenario.ring.len() + 1;
         let ip = match scenario.operation {
-            Operation::Replace { dead, at: At::SameAddress, .. } => node::address(dead)?,
+            Operation::Replace { dead, at: At::Same, .. } => node::address(dead)?,
             _ => node::address(place)?,
         };
         Ok(Some(node::member(scenario, place, kind, ip)))

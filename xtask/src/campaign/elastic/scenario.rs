@@ -11,7 +11,9 @@ pub enum Kind {
     H,
 }
 
+use At::{Another, Same};
 use Kind::{H, J};
+use Operation::{Bootstrap, Decommission, LoadSSTables, Move, Rebuild};
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,8 +27,8 @@ pub type Place = usize;
 /// Where a node that replaces another one listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    AnotherAddress,
-    SameAddress,
+    Another,
+    Same,
 }
 
 /// How the ring changes.
@@ -54,8 +56,7 @@ pub struct Scenario {
     /// The nodes that the ring starts with.
     pub ring: &'static [Kind],
     pub operation: Operation,
-    /// What `nodetool status` must show of the node that changes, meanwhile, on another node of each
-    /// kind.
+    /// What `nodetool status` must show of the node that changes, on another node of each kind.
     pub stages: &'static [&'static str],
     /// What Helenus lacks to do its part: skipped with this reason.
     pub waits_for: Option<&'static str>,
@@ -64,8 +65,7 @@ pub struct Scenario {
 const BOOTSTRAP: Option<&str> = Some("Helenus does not bootstrap yet");
 const REPLACE: Option<&str> = Some("Helenus does not replace a node yet");
 const DECOMMISSION: Option<&str> = Some("Helenus does not decommission itself yet");
-const RESTORE: Option<&str> =
-    Some("Helenus does not fetch what a removed node had (REPLICATION_DONE)");
+const RESTORE: Option<&str> = Some("Helenus does not fetch what a removed node had yet");
 const REMOVE: Option<&str> = Some("Helenus does not run removenode yet");
 const MOVE: Option<&str> = Some("Helenus does not move yet");
 
@@ -79,43 +79,66 @@ const fn entry(
     Scenario { name, ring, operation, stages, waits_for }
 }
 
-/// All.
+/// Rings to begin with.
+const JJH: &[Kind] = &[J, J, H];
+const JHH: &[Kind] = &[J, H, H];
+const HHJ: &[Kind] = &[H, H, J];
+const HHH: &[Kind] = &[H, H, H];
+const JJJ: &[Kind] = &[J, J, J];
+const JJHH: &[Kind] = &[J, J, H, H];
+const HHHJ: &[Kind] = &[H, H, H, J];
+const JJJH: &[Kind] = &[J, J, J, H];
+const JJJJ: &[Kind] = &[J, J, J, J];
+
+/// Stages.
+const NONE: &[&str] = &[];
+const UJ: &[&str] = &["UJ"];
+const UL: &[&str] = &["UL"];
+const UM: &[&str] = &["UM"];
+const DN: &[&str] = &["DN"];
+const DN_UJ: &[&str] = &["DN", "UJ"];
+
+/// All. Those of Cassandra alone are there to compare with.
 #[rustfmt::skip]
 pub const SCENARIOS: &[Scenario] = &[
-    entry("bootstrap-cassandra", &[J, H, H], Operation::Bootstrap(J), &["UJ"], None),
-    entry("bootstrap-cassandra-among-helenus", &[H, H, H], Operation::Bootstrap(J), &["UJ"], None),
-    entry("decommission-cassandra", &[J, J, H, H], Operation::Decommission(2), &["UL"], None),
-    entry("decommission-last-cassandra", &[H, H, H, J], Operation::Decommission(4), &["UL"], None),
-    entry("removenode-cassandra", &[J, J, H, H], Operation::RemoveNode { dead: 2, by: 1 }, &["DN"], RESTORE),
-    entry("removenode-helenus", &[J, J, H, H], Operation::RemoveNode { dead: 4, by: 1 }, &["DN"], RESTORE),
-    entry("removenode-among-cassandra", &[J, J, J, J], Operation::RemoveNode { dead: 4, by: 1 }, &["DN"], None),
-    entry("decommission-among-cassandra", &[J, J, J, J], Operation::Decommission(4), &["UL"], None),
-    entry("replace-cassandra-by-cassandra", &[J, J, H], replace(2, J, At::AnotherAddress), &["DN", "UJ"], None),
-    entry("replace-cassandra-by-cassandra-in-place", &[J, J, H], replace(2, J, At::SameAddress), &["DN"], None),
-    entry("replace-helenus-by-cassandra", &[J, H, H], replace(3, J, At::AnotherAddress), &["DN", "UJ"], None),
-    entry("replace-helenus-by-cassandra-in-place", &[J, H, H], replace(3, J, At::SameAddress), &["DN"], None),
-    entry("move-cassandra", &[J, J, H, H], Operation::Move(2), &["UM"], None),
-    entry("rebuild-cassandra", &[H, H, J], Operation::Rebuild(3), &[], None),
-    entry("rebuild-helenus", &[J, H, H], Operation::Rebuild(3), &[], None),
-    entry("sstableloader", &[J, H, H], Operation::LoadSSTables { of: 1 }, &[], None),
-    entry("sstableloader-of-helenus", &[H, H, H], Operation::LoadSSTables { of: 1 }, &[], None),
+    entry("bootstrap-cassandra", JHH, Bootstrap(J), UJ, None),
+    entry("bootstrap-cassandra-among-helenus", HHH, Bootstrap(J), UJ, None),
+    entry("decommission-cassandra", JJHH, Decommission(2), UL, None),
+    entry("decommission-last-cassandra", HHHJ, Decommission(4), UL, None),
+    entry("decommission-among-cassandra", JJJJ, Decommission(4), UL, None),
+    entry("removenode-cassandra", JJHH, remove(2, 1), DN, RESTORE),
+    entry("removenode-helenus", JJHH, remove(4, 1), DN, RESTORE),
+    entry("removenode-among-cassandra", JJJJ, remove(4, 1), DN, None),
+    entry("replace-cassandra-by-cassandra", JJH, replace(2, J, Another), DN_UJ, None),
+    entry("replace-cassandra-by-cassandra-in-place", JJH, replace(2, J, Same), DN, None),
+    entry("replace-helenus-by-cassandra", JHH, replace(3, J, Another), DN_UJ, None),
+    entry("replace-helenus-by-cassandra-in-place", JHH, replace(3, J, Same), DN, None),
+    entry("move-cassandra", JJHH, Move(2), UM, None),
+    entry("rebuild-cassandra", HHJ, Rebuild(3), NONE, None),
+    entry("rebuild-helenus", JHH, Rebuild(3), NONE, None),
+    entry("sstableloader", JHH, LoadSSTables { of: 1 }, NONE, None),
+    entry("sstableloader-of-helenus", HHH, LoadSSTables { of: 1 }, NONE, None),
 
-    entry("bootstrap-helenus", &[J, J, H], Operation::Bootstrap(H), &["UJ"], BOOTSTRAP),
-    entry("bootstrap-first-helenus", &[J, J, J], Operation::Bootstrap(H), &["UJ"], BOOTSTRAP),
-    entry("bootstrap-helenus-among-helenus", &[H, H, H], Operation::Bootstrap(H), &["UJ"], BOOTSTRAP),
-    entry("replace-cassandra-by-helenus", &[J, J, H], replace(2, H, At::AnotherAddress), &["DN", "UJ"], REPLACE),
-    entry("replace-cassandra-by-helenus-in-place", &[J, J, H], replace(2, H, At::SameAddress), &["DN"], REPLACE),
-    entry("replace-helenus-by-helenus", &[J, H, H], replace(3, H, At::AnotherAddress), &["DN", "UJ"], REPLACE),
-    entry("replace-helenus-by-helenus-in-place", &[J, H, H], replace(3, H, At::SameAddress), &["DN"], REPLACE),
-    entry("decommission-helenus", &[J, J, H, H], Operation::Decommission(4), &["UL"], DECOMMISSION),
-    entry("decommission-last-helenus", &[J, J, J, H], Operation::Decommission(4), &["UL"], DECOMMISSION),
-    entry("removenode-cassandra-by-helenus", &[J, J, H, H], Operation::RemoveNode { dead: 2, by: 3 }, &["DN"], REMOVE),
-    entry("removenode-helenus-by-helenus", &[J, J, H, H], Operation::RemoveNode { dead: 4, by: 3 }, &["DN"], REMOVE),
-    entry("move-helenus", &[J, J, H, H], Operation::Move(4), &["UM"], MOVE),
+    entry("bootstrap-helenus", JJH, Bootstrap(H), UJ, BOOTSTRAP),
+    entry("bootstrap-first-helenus", JJJ, Bootstrap(H), UJ, BOOTSTRAP),
+    entry("bootstrap-helenus-among-helenus", HHH, Bootstrap(H), UJ, BOOTSTRAP),
+    entry("replace-cassandra-by-helenus", JJH, replace(2, H, Another), DN_UJ, REPLACE),
+    entry("replace-cassandra-by-helenus-in-place", JJH, replace(2, H, Same), DN, REPLACE),
+    entry("replace-helenus-by-helenus", JHH, replace(3, H, Another), DN_UJ, REPLACE),
+    entry("replace-helenus-by-helenus-in-place", JHH, replace(3, H, Same), DN, REPLACE),
+    entry("decommission-helenus", JJHH, Decommission(4), UL, DECOMMISSION),
+    entry("decommission-last-helenus", JJJH, Decommission(4), UL, DECOMMISSION),
+    entry("removenode-cassandra-by-helenus", JJHH, remove(2, 3), DN, REMOVE),
+    entry("removenode-helenus-by-helenus", JJHH, remove(4, 3), DN, REMOVE),
+    entry("move-helenus", JJHH, Move(4), UM, MOVE),
 ];
 
 const fn replace(dead: Place, by: Kind, at: At) -> Operation {
     Operation::Replace { dead, by, at }
+}
+
+const fn remove(dead: Place, by: Place) -> Operation {
+    Operation::RemoveNode { dead, by }
 }
 
 impl Scenario {
@@ -128,13 +151,13 @@ impl Scenario {
     pub fn text(&self) -> String {
         let kind = |place: Place| self.ring.get(place - 1).copied().unwrap_or(J);
         match self.operation {
-            Operation::Bootstrap(new) => format!("a {new} bootstraps"),
-            Operation::Decommission(place) => format!("a {} decommissions", kind(place)),
+            Bootstrap(new) => format!("a {new} bootstraps"),
+            Decommission(place) => format!("a {} decommissions", kind(place)),
             Operation::RemoveNode { dead, by } => {
                 format!("a dead {} is removed by a {}", kind(dead), kind(by))
             }
             Operation::Replace { dead, by, at } => {
-                let at = if at == At::SameAddress { "the same" } else { "another" };
+                let at = if at == At::Same { "the same" } else { "another" };
                 format!("a dead {} is replaced by a {by} at {at} address", kind(dead))
             }
             Operation::Move(place) => format!("a {} moves", kind(place)),
