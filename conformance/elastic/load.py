@@ -9,13 +9,14 @@ knows what a read may show.
 
 Commands on standard input, each answered by lines and `done`:
 
-    end                       no more requests; then what they came to
+    end                       no more requests; what they came to
     compare HOST...           all rows at ALL through each of the nodes
     truncate N                the table `bulk` of a keyspace
     replicate N REPLICATION   another replication of a keyspace
     logs HOST                 what a Helenus said, as `LEVEL message`
 
-Lines that begin with `WRONG: ` name what must not be.
+Lines that begin with `WRONG: ` name what must not be. Conditional writes are the only requests that a driver may not send
+again by itself, so their failures are counted apart.
 """
 
 import collections
@@ -226,11 +227,14 @@ class Load:
         for thread in self.threads:
             thread.join()
         for number, keyspace in enumerate(self.keyspaces, 1):
-            requests, failed = sum(keyspace.requests.values()), sum(keyspace.failed.values())
-            yield f'keyspace {number} requests {requests} failed {failed} wrong {len(keyspace.wrong)}'
+            requests, conditional = sum(keyspace.requests.values()), keyspace.failed['set']
+            failed = sum(keyspace.failed.values()) - conditional
+            yield f'keyspace {number} requests {requests} failed {failed} conditional {conditional}'
             yield f'{keyspace.name} {dict(keyspace.requests)} failed {dict(keyspace.failed)}'
             yield from (f'{keyspace.name} {failure}' for failure in keyspace.failures[:SHOWN_MAX])
             yield from (f'WRONG: {text}' for text in keyspace.wrong[:SHOWN_MAX])
+            if len(keyspace.wrong) > SHOWN_MAX:
+                yield f'WRONG: {keyspace.name}: {len(keyspace.wrong)} of these'
 
 
 def compare(keyspaces, hosts):

@@ -27,7 +27,10 @@ pub struct Load {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     pub requests: u64,
+    /// Those of idempotent statements.
     pub failed: u64,
+    /// Conditional writes, which a driver does not send again by itself.
+    pub conditional: u64,
 }
 
 impl Load {
@@ -89,14 +92,19 @@ impl Drop for Load {
     }
 }
 
-/// `keyspace N requests N failed N wrong N`
+/// `keyspace N requests N failed N conditional N`
 fn figures(line: &str) -> Option<Figures> {
     let words: Vec<&str> = line.split(' ').collect();
-    let ["keyspace", _, "requests", requests, "failed", failed, ..] = words[..] else {
+    let ["keyspace", _, "requests", all, "failed", failed, "conditional", conditional] = words[..]
+    else {
         return None;
     };
     let number = |text: &str| text.parse().ok();
-    Some(Figures { requests: number(requests)?, failed: number(failed)? })
+    Some(Figures {
+        requests: number(all)?,
+        failed: number(failed)?,
+        conditional: number(conditional)?,
+    })
 }
 
 /// How a keyspace that is to have so many replicas is replicated at first.
@@ -122,8 +130,9 @@ mod tests {
 
     #[test]
     fn reads_figures() {
-        let found = figures("keyspace 3 requests 120 failed 2 wrong 1").expect("it is a line");
-        assert_eq!((found.requests, found.failed), (120, 2));
+        let found =
+            figures("keyspace 3 requests 120 failed 2 conditional 1").expect("it is a line");
+        assert_eq!((found.requests, found.failed, found.conditional), (120, 2, 1));
         assert!(figures("elastic_3 failed").is_none());
     }
 }

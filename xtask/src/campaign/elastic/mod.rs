@@ -56,7 +56,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
     let begun = Instant::now();
     let mut text = String::from(
         "| scenario | ring | operation | seen by J | seen by H | operation took | \
-         requests of RF 1, 2, 3 (failed) | result |\n|---|---|---|---|---|---|---|---|\n",
+         requests of RF 1, 2, 3 (failed, conditional ones) | result |\n|---|---|---|---|---|---|---|---|\n",
     );
     let mut problems = Vec::new();
     for scenario in asked {
@@ -110,7 +110,10 @@ fn try_one(scenario: &Scenario, release: &str, text: &mut String) -> Outcome<Vec
         Some(states) => states.iter().map(String::as_str).collect::<Vec<_>>().join(" "),
         None => "-".to_owned(),
     };
-    let figures = found.figures.iter().map(|of| format!("{} ({})", of.requests, of.failed));
+    let figures = found
+        .figures
+        .iter()
+        .map(|of| format!("{} ({}, {})", of.requests, of.failed, of.conditional));
     writeln!(
         text,
         "| {name} | {ring} | {what} | {} | {} | {:.1} s | {} | {} |",
