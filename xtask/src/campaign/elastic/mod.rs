@@ -56,7 +56,8 @@ pub fn campaign(words: &[&str]) -> Outcome {
     let begun = Instant::now();
     let mut text = String::from(
         "| scenario | ring | operation | seen by J | seen by H | operation took | \
-         requests of RF 1, 2, 3 (failed, conditional ones) | result |\n|---|---|---|---|---|---|---|---|\n",
+         requests of RF 1, 2, 3 (failed, conditional ones) | result |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     let mut problems = Vec::new();
     for scenario in asked {
