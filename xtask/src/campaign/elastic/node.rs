@@ -12,6 +12,8 @@ use super::scenario::{Kind, Place, Scenario};
 const HEAP: &str = "768M";
 /// How long news may take to be known, in milliseconds: each step of an operation waits as long.
 const RING_DELAY_MS: u32 = 5000;
+/// How often a Cassandra says how much data it has: one that replaces another waits as long.
+const BROADCAST_MS: u32 = 5000;
 /// How long a Cassandra may take until it serves, in seconds.
 const START_SECONDS: &str = "120";
 
@@ -88,7 +90,8 @@ pub fn start(member: &Member, entry: Entry, seed: &str, release: &str) -> Outcom
 
 fn start_cassandra(member: &Member, entry: &Entry, seed: &str, release: &str) -> Outcome {
     let mut jvm = format!(
-        "-Dcassandra.ring_delay_ms={RING_DELAY_MS} -Dcassandra.skip_wait_for_gossip_to_settle=0"
+        "-Dcassandra.ring_delay_ms={RING_DELAY_MS} -Dcassandra.broadcast_interval_ms={BROADCAST_MS} \
+         -Dcassandra.skip_wait_for_gossip_to_settle=0"
     );
     let mut start = peer::script();
     start.arg("start").arg(&member.dir).args([&member.ip, HEAP]);
