@@ -13,8 +13,13 @@ const LINES: &str = "system_logs.txt";
 /// Lines of one node that are shown.
 const SHOWN_MAX: usize = 5;
 
-/// Errors in the logs of all nodes, of which some may have ended.
-pub fn errors(members: &[Member], load: &mut Load) -> Outcome<Vec<String>> {
+/// Errors in the logs of all nodes, of which some may have ended, and one may have died.
+pub fn errors(members: &[Member], dead: Option<&str>, load: &mut Load) -> Outcome<Vec<String>> {
+    // what Cassandra says of who does not answer
+    let is_of_dead = |line: &str| {
+        let connection = dead.map(|ip| format!("->/{ip}:"));
+        connection.is_some_and(|it| line.contains(&it) && line.contains("failed to connect"))
+    };
     let mut problems = Vec::new();
     for member in members {
         let text = match member.is_ours {
@@ -27,7 +32,7 @@ pub fn errors(members: &[Member], load: &mut Load) -> Outcome<Vec<String>> {
                 said + "\n" + &fs::read_to_string(member.dir.join("stderr.log"))?
             }
         };
-        let lines = text.lines().filter(|line| is_error(line)).take(SHOWN_MAX);
+        let lines = text.lines().filter(|line| is_error(line) && !is_of_dead(line)).take(SHOWN_MAX);
         problems.extend(lines.map(|line| format!("log of {}: {line}", member.ip)));
     }
     Ok(problems)
