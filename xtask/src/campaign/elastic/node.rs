@@ -90,8 +90,8 @@ pub fn start(member: &Member, entry: Entry, seed: &str, release: &str) -> Outcom
 
 fn start_cassandra(member: &Member, entry: &Entry, seed: &str, release: &str) -> Outcome {
     let mut jvm = format!(
-        "-Dcassandra.ring_delay_ms={RING_DELAY_MS} -Dcassandra.broadcast_interval_ms={BROADCAST_MS} \
-         -Dcassandra.skip_wait_for_gossip_to_settle=0"
+        "-Dcassandra.skip_wait_for_gossip_to_settle=0 -Dcassandra.ring_delay_ms={RING_DELAY_MS} \
+         -Dcassandra.broadcast_interval_ms={BROADCAST_MS}"
     );
     let mut start = peer::script();
     start.arg("start").arg(&member.dir).args([&member.ip, HEAP]);
