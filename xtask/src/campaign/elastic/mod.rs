@@ -63,8 +63,10 @@ pub fn campaign(words: &[&str]) -> Outcome {
     for scenario in asked {
         problems.extend(try_one(scenario, release, &mut text)?);
     }
+    // a record names no folder of this machine
+    let root = format!("{}/", machine::root().display());
     for problem in &problems {
-        writeln!(text, "\n- {problem}")?;
+        writeln!(text, "\n- {}", problem.replace(&root, ""))?;
     }
     let text = format!(
         "Commit {}; Cassandra {release}; {} s. Again: `cargo xtask campaign elastic {}`. Found: \
