@@ -10,7 +10,7 @@ use crate::machine::{self, Outcome};
 use crate::{network, node, peer, ring};
 
 /// The name that `conformance/peer` gives its clusters.
-const CLUSTER: &str = "peer";
+pub const CLUSTER: &str = "peer";
 /// The first node has 127.0.0.1, and so on.
 const MEMBERS_MAX: u8 = 16;
 /// Names the number that is added to the last one of each address, so that rings beside each other
@@ -148,17 +148,19 @@ impl Member {
         if self.is_ours { "helenus.pid" } else { "pid" }
     }
 
+    /// The operator's client for it.
+    pub fn tool(&self) -> Command {
+        if self.is_ours {
+            return node::nodetool(&self.dir.join("data"));
+        }
+        let mut script = peer::script();
+        script.arg("nodetool").arg(&self.dir);
+        script
+    }
+
     /// What an operator's client prints of it.
     pub fn nodetool(&self, verb: &str) -> Outcome<String> {
-        let mut command = match self.is_ours {
-            true => node::nodetool(&self.dir.join("data")),
-            false => {
-                let mut script = peer::script();
-                script.arg("nodetool").arg(&self.dir);
-                script
-            }
-        };
-        match machine::output(command.arg(verb))? {
+        match machine::output(self.tool().arg(verb))? {
             (true, text) => Ok(text),
             (false, text) => Err(format!("nodetool {verb} of {} failed: {text}", self.ip).into()),
         }
@@ -209,7 +211,7 @@ pub fn start_with(layout: &Layout, heap: &str) -> Outcome<Vec<Member>> {
 }
 
 /// Where the rings of this base are.
-fn home() -> PathBuf {
+pub fn home() -> PathBuf {
     machine::cache().join("run").join(named("ring"))
 }
 
@@ -258,7 +260,7 @@ fn start_helenus(member: &Member, seed: &str, layout: &Layout) -> Outcome {
 }
 
 /// Starts a Helenus with the configuration that is in its directory.
-fn launch(member: &Member, release: &str) -> Outcome {
+pub fn launch(member: &Member, release: &str) -> Outcome {
     let (dir, ip) = (&member.dir, &member.ip);
     let (out, log) = (dir.join("stdout.log"), dir.join("stderr.log"));
     let child = network::within(member.network.as_deref(), node::command())

@@ -5,6 +5,7 @@ mod apart;
 mod applications;
 mod compaction;
 mod differences;
+mod elastic;
 mod faults;
 pub mod files;
 pub mod forms;
@@ -38,6 +39,7 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] 
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | campaign streams [RELEASE] | \
+                     campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list | \
                      campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS] | \
                      campaign forms [SHARE] | campaign forms --planted [PLANT...]";
 
@@ -64,6 +66,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["apart", ref rest @ ..] => apart::campaign(rest),
         ["replace", ref rest @ ..] => replace::campaign(rest),
         ["streams", ref rest @ ..] => streams::campaign(rest),
+        ["elastic", ref rest @ ..] => elastic::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),
         _ => Err(USAGE.into()),

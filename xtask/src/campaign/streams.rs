@@ -9,7 +9,6 @@ use std::time::Instant;
 
 use crate::machine::{self, Outcome};
 use crate::members::{self, Layout, Member};
-use crate::{node, peer};
 
 /// Who has the data, who fetches it, and how; by places in the ring: the Cassandra is the first.
 type Run = (usize, usize, &'static str);
@@ -137,14 +136,7 @@ fn name(member: &Member) -> &'static str {
 
 /// Host, data centre and nodetool of a node, for the script.
 fn words(member: &Member) -> Vec<OsString> {
-    let nodetool = match member.is_ours {
-        true => node::nodetool(&member.dir.join("data")),
-        false => {
-            let mut script = peer::script();
-            script.arg("nodetool").arg(&member.dir);
-            script
-        }
-    };
+    let nodetool = member.tool();
     let place = [member.ip.as_str(), member.center.as_str()].map(OsString::from);
     let command = std::iter::once(nodetool.get_program()).chain(nodetool.get_args());
     place.into_iter().chain(command.map(ToOwned::to_owned)).collect()
