@@ -58,25 +58,15 @@ pub struct Scenario {
     pub operation: Operation,
     /// What `nodetool status` must show of the node that changes, on another node of each kind.
     pub stages: &'static [&'static str],
-    /// What Helenus lacks to do its part: skipped with this reason.
-    pub waits_for: Option<&'static str>,
 }
-
-const BOOTSTRAP: Option<&str> = Some("Helenus does not bootstrap yet");
-const REPLACE: Option<&str> = Some("Helenus does not replace a node yet");
-const DECOMMISSION: Option<&str> = Some("Helenus does not decommission itself yet");
-const RESTORE: Option<&str> = Some("Helenus does not fetch what a removed node had yet");
-const REMOVE: Option<&str> = Some("Helenus does not run removenode yet");
-const MOVE: Option<&str> = Some("Helenus does not move yet");
 
 const fn entry(
     name: &'static str,
     ring: &'static [Kind],
     operation: Operation,
     stages: &'static [&'static str],
-    waits_for: Option<&'static str>,
 ) -> Scenario {
-    Scenario { name, ring, operation, stages, waits_for }
+    Scenario { name, ring, operation, stages }
 }
 
 /// Rings to begin with.
@@ -101,36 +91,36 @@ const DN_UJ: &[&str] = &["DN", "UJ"];
 /// All. Those of Cassandra alone are there to compare with.
 #[rustfmt::skip]
 pub const SCENARIOS: &[Scenario] = &[
-    entry("bootstrap-cassandra", JHH, Bootstrap(J), UJ, None),
-    entry("bootstrap-cassandra-among-helenus", HHH, Bootstrap(J), UJ, None),
-    entry("decommission-cassandra", JJHH, Decommission(2), UL, None),
-    entry("decommission-last-cassandra", HHHJ, Decommission(4), UL, None),
-    entry("decommission-among-cassandra", JJJJ, Decommission(4), UL, None),
-    entry("removenode-cassandra", JJHH, remove(2, 1), DN, RESTORE),
-    entry("removenode-helenus", JJHH, remove(4, 1), DN, RESTORE),
-    entry("removenode-among-cassandra", JJJJ, remove(4, 1), DN, None),
-    entry("replace-cassandra-by-cassandra", JJH, replace(2, J, Another), DN_UJ, None),
-    entry("replace-cassandra-by-cassandra-in-place", JJH, replace(2, J, Same), DN, None),
-    entry("replace-helenus-by-cassandra", JHH, replace(3, J, Another), DN_UJ, None),
-    entry("replace-helenus-by-cassandra-in-place", JHH, replace(3, J, Same), DN, None),
-    entry("move-cassandra", JJHH, Move(2), UM, None),
-    entry("rebuild-cassandra", HHJ, Rebuild(3), NONE, None),
-    entry("rebuild-helenus", JHH, Rebuild(3), NONE, None),
-    entry("sstableloader", JHH, LoadSSTables { of: 1 }, NONE, None),
-    entry("sstableloader-of-helenus", HHH, LoadSSTables { of: 1 }, NONE, None),
+    entry("bootstrap-cassandra", JHH, Bootstrap(J), UJ),
+    entry("bootstrap-cassandra-among-helenus", HHH, Bootstrap(J), UJ),
+    entry("decommission-cassandra", JJHH, Decommission(2), UL),
+    entry("decommission-last-cassandra", HHHJ, Decommission(4), UL),
+    entry("decommission-among-cassandra", JJJJ, Decommission(4), UL),
+    entry("removenode-cassandra", JJHH, remove(2, 1), DN),
+    entry("removenode-helenus", JJHH, remove(4, 1), DN),
+    entry("removenode-among-cassandra", JJJJ, remove(4, 1), DN),
+    entry("replace-cassandra-by-cassandra", JJH, replace(2, J, Another), DN_UJ),
+    entry("replace-cassandra-by-cassandra-in-place", JJH, replace(2, J, Same), DN),
+    entry("replace-helenus-by-cassandra", JHH, replace(3, J, Another), DN_UJ),
+    entry("replace-helenus-by-cassandra-in-place", JHH, replace(3, J, Same), DN),
+    entry("move-cassandra", JJHH, Move(2), UM),
+    entry("rebuild-cassandra", HHJ, Rebuild(3), NONE),
+    entry("rebuild-helenus", JHH, Rebuild(3), NONE),
+    entry("sstableloader", JHH, LoadSSTables { of: 1 }, NONE),
+    entry("sstableloader-of-helenus", HHH, LoadSSTables { of: 1 }, NONE),
 
-    entry("bootstrap-helenus", JJH, Bootstrap(H), UJ, BOOTSTRAP),
-    entry("bootstrap-first-helenus", JJJ, Bootstrap(H), UJ, BOOTSTRAP),
-    entry("bootstrap-helenus-among-helenus", HHH, Bootstrap(H), UJ, BOOTSTRAP),
-    entry("replace-cassandra-by-helenus", JJH, replace(2, H, Another), DN_UJ, REPLACE),
-    entry("replace-cassandra-by-helenus-in-place", JJH, replace(2, H, Same), DN, REPLACE),
-    entry("replace-helenus-by-helenus", JHH, replace(3, H, Another), DN_UJ, REPLACE),
-    entry("replace-helenus-by-helenus-in-place", JHH, replace(3, H, Same), DN, REPLACE),
-    entry("decommission-helenus", JJHH, Decommission(4), UL, DECOMMISSION),
-    entry("decommission-last-helenus", JJJH, Decommission(4), UL, DECOMMISSION),
-    entry("removenode-cassandra-by-helenus", JJHH, remove(2, 3), DN, REMOVE),
-    entry("removenode-helenus-by-helenus", JJHH, remove(4, 3), DN, REMOVE),
-    entry("move-helenus", JJHH, Move(4), UM, MOVE),
+    entry("bootstrap-helenus", JJH, Bootstrap(H), UJ),
+    entry("bootstrap-first-helenus", JJJ, Bootstrap(H), UJ),
+    entry("bootstrap-helenus-among-helenus", HHH, Bootstrap(H), UJ),
+    entry("replace-cassandra-by-helenus", JJH, replace(2, H, Another), DN_UJ),
+    entry("replace-cassandra-by-helenus-in-place", JJH, replace(2, H, Same), DN),
+    entry("replace-helenus-by-helenus", JHH, replace(3, H, Another), DN_UJ),
+    entry("replace-helenus-by-helenus-in-place", JHH, replace(3, H, Same), DN),
+    entry("decommission-helenus", JJHH, Decommission(4), UL),
+    entry("decommission-last-helenus", JJJH, Decommission(4), UL),
+    entry("removenode-cassandra-by-helenus", JJHH, remove(2, 3), DN),
+    entry("removenode-helenus-by-helenus", JJHH, remove(4, 3), DN),
+    entry("move-helenus", JJHH, Move(4), UM),
 ];
 
 const fn replace(dead: Place, by: Kind, at: At) -> Operation {
