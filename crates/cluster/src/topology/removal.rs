@@ -113,6 +113,11 @@ impl Removal {
         }
         self.membership.say_removing(node);
         while !self.membership.awaited().is_empty() && !self.is_forced.get() {
+            // who starts again says what it is
+            let now = self.membership.by_host(node.host_id);
+            if now.is_some_and(|now| now.remover.is_none()) {
+                return Err(RelocationError::CameBack(address));
+            }
             self.shard.env.sleep(LOOK).await;
         }
         if !self.is_forced.get() {

@@ -115,8 +115,13 @@ impl Join {
         }
         let asked = self.membership.ask_ring().await?;
         let asked = asked.ok_or_else(|| JoinError::NoPeers(self.membership.silent_seeds()))?;
-        let intent = self.situation((&asked.states, &asked.others), |now| now.intent())?;
+        let intent = self.situation((&asked.states, &asked.others), |now| now.intent());
         if !self.shard.config.joining.at_start {
+            match intent {
+                // it does not move yet
+                Ok(_) | Err(JoinError::OthersMove(_)) => {}
+                Err(error) => return Err(error),
+            }
             let tokens = self.saved.borrow().tokens.clone();
             let stage = if tokens.is_empty() { Stage::Apart } else { Stage::Hibernating };
             self.enter(asked, Place { stage, tokens }, Kind::Return).await?;
@@ -124,6 +129,7 @@ impl Join {
             self.note(Level::Info, text);
             return Ok(self.joined());
         }
+        let intent = intent?;
         let stage = match (intent.kind, &intent.replaces) {
             (Kind::Return, _) => Stage::Member,
             (_, Some(replaced)) if replaced.host_id.is_some() => Stage::Hibernating,

@@ -274,8 +274,14 @@ impl Relocation {
                     let text = RelocationError::Unheard(unaware).to_string();
                     self.note(Level::Warn, text);
                 }
-                // what was kept for others meanwhile
-                self.hand_over().await?;
+                // what was kept for others meanwhile: it has left, and no error brings it back
+                if let Err(error) = self.hand_over().await {
+                    let text = format!(
+                        "{error}: what clients wrote here for nodes that were down, after this \
+                         node had handed over its hints, is lost with it; repair those nodes"
+                    );
+                    self.note(Level::Warn, text);
+                }
                 self.note(Level::Info, "DECOMMISSIONED");
                 Ok(self.transferred.clear().await?)
             }
