@@ -145,12 +145,21 @@ impl Channels {
             listener.refused(peer, &why);
             why
         };
+        let mut file_of = None;
         loop {
             // who began a session says that it is still there
             let is_expected = !is_own && named.get().is_some();
             let message = match self.in_time(is_expected, Message::read(&mut input)).await {
                 Some(Ok(Some(message))) => message,
-                Some(Ok(None)) => return "the other node closed the connection".to_owned(),
+                Some(Ok(None)) => {
+                    let why = "the other node closed the connection".to_owned();
+                    // as Cassandra minds it, so that worlds see who closes too early
+                    let minds = self.env.planted("stream_minds_closed_files");
+                    if let Some(id) = file_of.filter(|_| minds) {
+                        listener.event(id, Event::Broken(why.clone()));
+                    }
+                    return why;
+                }
                 Some(Err(error)) => return refused(error.to_string()),
                 None => {
                     let limit = self.keep_alive * SILENT_PERIODS;
@@ -162,6 +171,8 @@ impl Channels {
             };
             match (message, named.get()) {
                 (Message::Stream(header), None) => {
+                    let (plan, peer, session) = (header.plan, header.sender, header.session);
+                    file_of = Some(SessionId { plan, peer, session });
                     if let Err(why) = listener.file(*header, &mut input).await {
                         return refused(why);
                     }

@@ -246,7 +246,13 @@ impl Sessions {
 
     /// Something happened to a session.
     pub(crate) fn event(self: &Rc<Self>, id: SessionId, event: Event) {
-        let Some(running) = self.find(id) else { return };
+        let Some(running) = self.find(id) else {
+            // the initiator of a session that is complete has closed its connection
+            if matches!(event, Event::Closed(_)) {
+                self.end_sending(id);
+            }
+            return;
+        };
         let announced = match &event {
             Event::Message(
                 Message::PrepareSyn { summaries, .. } | Message::PrepareSynAck { summaries },
@@ -537,7 +543,6 @@ impl Sessions {
             self.ending.borrow_mut().insert(id, Rc::clone(running));
         }
         self.ledger.end(id);
-        self.others.senders.send(self.sender_of(id), move |sender| sender.end(id));
         self.show(running.view());
         let (head, peer) = (format!("[Stream #{}]", id.plan), id.peer);
         let is_complete = state == State::Complete;
@@ -551,16 +556,24 @@ impl Sessions {
                 Ok(())
             }
         };
-        // the initiator closes when all is done; a follower that has said COMPLETE waits for that
+        // the initiator closes when all is done; a follower that has said COMPLETE waits for that,
+        // with its connection for files too: a Cassandra whose last file is not adopted yet takes
+        // the end of any connection for the end of the session
         if !is_complete || role == Role::Initiator {
             let ControlAt { shard, channel } = running.control;
             self.others.channels.send(shard, move |there| there.close(channel));
+            self.end_sending(id);
         }
         if let Some(done) = running.done.take() {
             let _ = done.send(result);
         }
         let (this, running) = (Rc::clone(self), Rc::clone(running));
         self.env.spawn(Class::Streaming, async move { this.clear(&running).await });
+    }
+
+    /// What a session sends is wanted no more: its connection for files closes.
+    fn end_sending(&self, id: SessionId) {
+        self.others.senders.send(self.sender_of(id), move |sender| sender.end(id));
     }
 
     /// Which shard sends the files of a session.

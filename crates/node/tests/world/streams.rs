@@ -141,6 +141,18 @@ fn a_node_fetches_what_it_missed() {
     }
 }
 
+/// A Cassandra takes the end of any connection for the end of the session: whoever sends files to
+/// who began it leaves closing to that one.
+#[test]
+fn who_sends_files_does_not_close_first() {
+    for seed in 1..=6 {
+        let members = ring_with_a_gap(seed);
+        members.world.plant("stream_minds_closed_files");
+        rebuild(&members, LATE);
+        has_all(&members, LATE);
+    }
+}
+
 #[test]
 fn what_is_asked_for_is_checked_in_cassandras_words() {
     let members = Members::new(7);
