@@ -5,7 +5,7 @@
 //! on less than a quorum of the new ones. So that one is the source, and no other will do, unless
 //! `consistent_rangemovement` is false.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ring::{NodeIndex, Placement, Ring, State};
 use schema::Strategy;
@@ -20,6 +20,17 @@ pub(super) struct Ask {
     pub ranges: Vec<TokenRange>,
 }
 
+/// From whom a range is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// Who gives it up to this node, where one does; else anybody.
+    Giver,
+    /// All replicas that are left, in place of a node that is gone.
+    Survivors,
+    /// The nearest replica: it may lack what others have.
+    Anybody,
+}
+
 /// What is to be fetched.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
@@ -27,6 +38,8 @@ pub(super) struct Wanted {
     pub asks: BTreeMap<Address, Vec<Ask>>,
     /// What nobody else has and has one replica: the node that had it is gone.
     pub lost: Vec<Ask>,
+    /// Replicas that would be asked, and are down.
+    pub absent: BTreeSet<Address>,
 }
 
 /// Why it cannot be fetched.
@@ -76,12 +89,11 @@ pub(super) struct Fetch<'a> {
     ring: &'a Ring,
     /// The ring once this node has joined, or moved.
     after: Option<Ring>,
-    is_strict: bool,
+    from: From,
 }
 
 impl<'a> Fetch<'a> {
-    /// `is_strict`: from who gives a range up, where one does.
-    pub fn new(ring: &'a Ring, is_strict: bool) -> Self {
+    pub fn new(ring: &'a Ring, from: From) -> Self {
         let mut nodes = ring.nodes().to_vec();
         let state = ring.node(ring.local()).state;
         for node in nodes.iter_mut().filter(|node| node.is_local) {
@@ -91,8 +103,8 @@ impl<'a> Fetch<'a> {
             }
         }
         let gains = matches!(state, State::Joining | State::Moving(_));
-        let after = ring.with_nodes(nodes).ok().filter(|_| gains && is_strict);
-        Self { ring, after, is_strict }
+        let after = ring.with_nodes(nodes).ok().filter(|_| gains && from == From::Giver);
+        Self { ring, after, from }
     }
 
     /// What of a keyspace this node lacks; `has` is here already.
@@ -115,6 +127,17 @@ impl<'a> Fetch<'a> {
         };
         let mut anybody = Vec::new();
         for range in self.lacks(placement, has) {
+            if self.from == From::Survivors {
+                let all = sources::survivors(self.ring, placement, range, self.replaced());
+                let (up, down): (Vec<_>, Vec<_>) =
+                    all.into_iter().partition(|node| self.ring.is_up(*node));
+                let down = down.into_iter().map(|node| self.ring.node(node).address);
+                wanted.absent.extend(down);
+                if !up.is_empty() {
+                    up.into_iter().for_each(|node| ask(node, range));
+                    continue;
+                }
+            }
             let givers = self.givers(strategy, placement, range);
             if let Some(node) = givers.iter().find(|node| !self.ring.is_up(**node)) {
                 let node = self.ring.node(*node).address;
@@ -132,7 +155,7 @@ impl<'a> Fetch<'a> {
         for range in nowhere.filter(|range| !placement.at(range.right).natural.is_empty()) {
             let has_others = self.others_have(placement, range);
             // nobody else has what has one replica, which is gone
-            if has_others || self.is_strict || placement.replication_factor() > 1 {
+            if has_others || self.from == From::Giver || placement.replication_factor() > 1 {
                 return Err(NoSource::Nobody { range, keyspace: name });
             }
             lost.push(range);
@@ -181,14 +204,17 @@ impl<'a> Fetch<'a> {
     }
 
     fn others_have(&self, placement: &Placement, range: TokenRange) -> bool {
-        let local = self.ring.local();
-        // who is replaced has it, and is down for good
-        let replaced = match self.ring.node(local).state {
-            State::Replacing(node) => self.ring.find(node),
-            _ => None,
-        };
+        let (local, replaced) = (self.ring.local(), self.replaced());
         let natural = placement.at(range.right).natural.iter();
         natural.copied().any(|node| node != local && Some(node) != replaced)
+    }
+
+    /// Whose place this node takes: it has its ranges, and is down for good.
+    fn replaced(&self) -> Option<NodeIndex> {
+        match self.ring.node(self.ring.local()).state {
+            State::Replacing(node) => self.ring.find(node),
+            _ => None,
+        }
     }
 }
 
@@ -223,13 +249,13 @@ mod tests {
     fn wanted(
         nodes: Vec<Node>,
         replicas: u32,
-        is_strict: bool,
+        from: From,
         has: &[TokenRange],
     ) -> Result<Wanted, NoSource> {
         let strategy = Replication::simple(replicas).strategy;
         let ring = Ring::new(nodes, [&strategy]).expect("a ring");
         let mut wanted = Wanted::default();
-        Fetch::new(&ring, is_strict).plan(("ks", &strategy), has, &mut wanted)?;
+        Fetch::new(&ring, from).plan(("ks", &strategy), has, &mut wanted)?;
         Ok(wanted)
     }
 
@@ -250,31 +276,42 @@ mod tests {
     fn who_gives_a_range_up_is_asked_for_it() {
         let joins = || nodes(State::Joining);
         // before, (10, 15] was 3 and 4, and (30, 10] was 2 and 3
-        let two = wanted(joins(), 2, true, &[]).expect("sources");
+        let two = wanted(joins(), 2, From::Giver, &[]).expect("sources");
         let wraps = [range(30, i64::MIN), range(i64::MIN, 10)];
         assert_eq!(asked(&two), [(3, wraps.to_vec()), (4, vec![range(10, 15)])]);
         // what is here already is not asked for
-        let rest = wanted(joins(), 2, true, &[range(12, 15)]).expect("sources");
+        let rest = wanted(joins(), 2, From::Giver, &[range(12, 15)]).expect("sources");
         assert_eq!(asked(&rest), [(3, wraps.to_vec()), (4, vec![range(10, 12)])]);
         let mut down = joins();
         down[3].is_up = false;
         let gone = NoSource::Down { node: address(4), keyspace: "ks".to_owned() };
-        assert_eq!(wanted(down.clone(), 2, true, &[]), Err(gone));
+        assert_eq!(wanted(down.clone(), 2, From::Giver, &[]), Err(gone));
         // anybody will do, where that is allowed
-        let any = wanted(down, 2, false, &[]).expect("sources");
+        let any = wanted(down, 2, From::Anybody, &[]).expect("sources");
         assert!(asked(&any).iter().all(|(node, _)| *node != 4), "{any:?}");
     }
 
     #[test]
     fn who_returns_to_its_place_asks_the_others() {
-        let two = wanted(nodes(State::Normal), 2, false, &[]).expect("sources");
+        let two = wanted(nodes(State::Normal), 2, From::Anybody, &[]).expect("sources");
         let all: Vec<_> = asked(&two).into_iter().flat_map(|(_, ranges)| ranges).collect();
         assert_eq!(
             TokenRange::normalize(all),
             [range(i64::MIN, 15), range(30, i64::MIN)],
             "all that it is a replica of"
         );
-        let one = wanted(nodes(State::Normal), 1, false, &[]).expect("nothing to ask");
+        // all that are left are asked, so that nothing is missing that only one of them has
+        let three = wanted(nodes(State::Normal), 3, From::Survivors, &[]).expect("sources");
+        let asked_of = |range: TokenRange| {
+            let has = |(_, ranges): &&(u8, Vec<TokenRange>)| ranges.contains(&range);
+            asked(&three).iter().filter(has).count()
+        };
+        assert_eq!(asked_of(range(10, 15)), 2);
+        let mut down = nodes(State::Normal);
+        down[1].is_up = false;
+        let less = wanted(down, 3, From::Survivors, &[]).expect("sources");
+        assert_eq!(less.absent, [address(2)].into());
+        let one = wanted(nodes(State::Normal), 1, From::Survivors, &[]).expect("nothing to ask");
         assert!(one.asks.is_empty());
         assert_eq!(one.lost.len(), 1, "it is lost with the node");
     }

@@ -5,7 +5,7 @@
 //! All nodes look each second for who is being removed: one that crashed meanwhile begins anew.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use metrics::Level;
 use ring::{Ring, State};
 use streaming::wire::{Operation, Request};
 use streaming::{Plan, Streaming};
-use types::{Address, Uuid};
+use types::{Address, TokenRange, Uuid};
 
 use super::relocation::RelocationError;
 use super::sources;
@@ -163,7 +163,7 @@ impl Removal {
             }
             for index in after.indexes() {
                 let was_its =
-                    |range: &types::TokenRange| placement.at(range.right).natural.contains(&gone);
+                    |range: &TokenRange| placement.at(range.right).natural.contains(&gone);
                 if placement.pending_ranges_of(index).any(|range| was_its(&range)) {
                     gaining.insert(index);
                 }
@@ -219,6 +219,8 @@ impl Removal {
         if self.shard.env.planted("removal_confirmed_unfetched") {
             return Ok(());
         }
+        let asks_all = self.shard.config.joining.is_consistent
+            && !self.shard.env.planted("removal_fetches_from_one");
         let schema = self.shard.schema();
         let mut plan = Plan::new(Operation::RestoreReplicaCount);
         for keyspace in schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual) {
@@ -226,18 +228,23 @@ impl Removal {
             let Some(scope) = scope else { continue };
             let (ring, placement) = (&scope.ring, &scope.placement);
             let gone = ring.find(node.address);
-            let was_its = |range: &types::TokenRange| {
+            let was_its = |range: &TokenRange| {
                 gone.is_some_and(|gone| placement.at(range.right).natural.contains(&gone))
             };
             let gained: Vec<_> =
                 placement.pending_ranges_of(ring.local()).filter(was_its).collect();
-            let is_source = |index| ring.is_up(index) && Some(index) != gone;
-            let picked = sources::pick(ring, placement, &gained, is_source);
-            if !picked.nowhere.is_empty() && placement.replication_factor() > 1 {
-                let name = &keyspace.name;
-                return Err(format!("no replica of keyspace {name} is up for some ranges"));
+            let mut asked: BTreeMap<ring::NodeIndex, Vec<TokenRange>> = BTreeMap::new();
+            for range in gained {
+                let all = sources::survivors(ring, placement, range, gone);
+                let mut up: Vec<_> = all.into_iter().filter(|node| ring.is_up(*node)).collect();
+                if up.is_empty() && placement.replication_factor() > 1 {
+                    let name = &keyspace.name;
+                    return Err(format!("no replica of keyspace {name} is up for some ranges"));
+                }
+                up.truncate(if asks_all { up.len() } else { 1 });
+                up.into_iter().for_each(|node| asked.entry(node).or_default().push(range));
             }
-            for (index, ranges) in picked.of {
+            for (index, ranges) in asked {
                 plan.requests.entry(ring.node(index).address).or_default().push(Request {
                     keyspace: keyspace.name.to_string(),
                     endpoint: self.membership.local(),

@@ -14,6 +14,23 @@ pub(super) struct Picked {
     pub nowhere: Vec<TokenRange>,
 }
 
+/// The replicas of a range that are left when a node is gone, this one aside: those of this node's
+/// data centre, if there are any. A write that was acknowledged by a quorum with the node that is
+/// gone may be on any one of them alone, so that whoever takes its place must have what each of
+/// them has. Cassandra asks one, and leaves the rest to a repair.
+pub(super) fn survivors(
+    ring: &Ring,
+    placement: &Placement,
+    range: TokenRange,
+    gone: Option<NodeIndex>,
+) -> Vec<NodeIndex> {
+    let natural = placement.at(range.right).natural.iter().copied();
+    let left: Vec<_> =
+        natural.filter(|node| *node != ring.local() && Some(*node) != gone).collect();
+    let near: Vec<_> = left.iter().copied().filter(|node| ring.is_near(*node)).collect();
+    if near.is_empty() { left } else { near }
+}
+
 /// Picks a source for each range, of those that `is_source` allows: the nearest, and of those that
 /// are equally near the one with the least to send so far. Ranges are pieces of the ring with one
 /// set of replicas each.

@@ -226,15 +226,53 @@ fn a_dead_node_is_removed_and_its_replicas_are_made_anew() {
     }
 }
 
+/// A write that was acknowledged by the node that dies and by one other alone is not on the third
+/// replica. Whoever takes the place of the dead one must have it.
+fn remove_with_a_gap(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
+    let story = four(seed, bug);
+    let members = &story.members;
+    for n in 1..=FOURTH {
+        members.out(n, "disablehandoff");
+    }
+    let (dead, late) = (3, FOURTH);
+    let others = [1, 2, dead].map(|n| members.id(n)).to_vec();
+    members.world.set_fault(Fault::Partition { a: vec![members.id(late)], b: others });
+    story.until("it is down", || members.seen(1) == (4, 3))?;
+    for k in 0..KEYS {
+        let text = format!("INSERT INTO r3.t (k, v) VALUES ({k}, 7)");
+        members.at(1, Consistency::Quorum, &text)?;
+    }
+    members.world.set_fault(Fault::Heal);
+    story.until("all are up", || [1, late].iter().all(|n| members.seen(*n) == (4, 4)))?;
+    let host = types::Uuid::from_bytes(members.shard(dead).engine().host_id());
+    members.world.kill(members.id(dead));
+    story.until("it is down", || [1, 2, late].iter().all(|n| members.seen(*n) == (4, 3)))?;
+    let ended = story.begin(1, &format!("removenode {host}"));
+    story.until("it is removed", || ended.borrow().is_some())?;
+    story.agree(&[1, 2, late])?;
+    let reads = [late, 2].into_iter().flat_map(|n| (0..KEYS).map(move |k| (n, k)));
+    let stale = reads.filter_map(|(n, k)| story.stale(n, Consistency::Quorum, (3, k), 7));
+    let lost = stale.count();
+    if lost == 0 { Ok(()) } else { Err(format!("{lost} writes were lost")) }
+}
+
+#[test]
+fn what_a_dead_node_and_one_other_have_alone_stays() {
+    for seed in 1..=WORLDS {
+        assert_eq!(remove_with_a_gap(seed, None), Ok(()), "seed {seed}");
+    }
+}
+
 #[test]
 fn planted_bugs_of_leaving_are_found() {
     type Tale = fn(u64, Option<&'static str>) -> Result<(), String>;
-    let tales: [(&'static str, Tale); 5] = [
+    let tales: [(&'static str, Tale); 6] = [
         ("leave_gives_unannounced", leave),
         ("leave_gives_nothing", leave),
         ("leave_counts_what_failed", die),
         ("leave_drops_hints", hand_over),
         ("removal_confirmed_unfetched", remove),
+        ("removal_fetches_from_one", remove_with_a_gap),
     ];
     for (bug, tale) in tales {
         let found = (1..=WORLDS_OF_BUG).any(|seed| tale(seed, Some(bug)).is_err());

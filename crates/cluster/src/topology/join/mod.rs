@@ -31,7 +31,7 @@ pub(super) use error::list;
 pub use steps::Standing;
 
 use super::available::Available;
-use super::fetch::{Ask, Fetch, Wanted};
+use super::fetch::{Ask, Fetch, From, Wanted};
 use crate::membership::{Asked, Membership, Nodes, Place, Stage};
 use crate::peers::Peers;
 use crate::saved_place::{Bootstrap, SavedPlace, take_host_id};
@@ -463,14 +463,27 @@ impl Join {
             if wanted.asks.is_empty() {
                 return Ok(());
             }
+            if !wanted.absent.is_empty() {
+                let names: Vec<_> = wanted.absent.iter().map(|node| format!("/{node}")).collect();
+                let text = format!(
+                    "{} are down: what they alone have in common with the node that is replaced \
+                     does not come; repair this node once they are up",
+                    names.join(", ")
+                );
+                self.note(Level::Warn, text);
+            }
             self.stream(wanted).await?;
         }
     }
 
     fn wanted(&self, intent: &Intent) -> Result<Wanted, JoinError> {
         let schema = self.shard.schema();
-        let is_strict = self.shard.config.joining.is_consistent && intent.replaces.is_none();
-        let is_strict = is_strict && !self.shard.env.planted("join_fetches_from_anybody");
+        let from = match (self.shard.config.joining.is_consistent, &intent.replaces) {
+            _ if self.shard.env.planted("join_fetches_from_anybody") => From::Anybody,
+            (false, _) => From::Anybody,
+            (true, Some(_)) => From::Survivors,
+            (true, None) => From::Giver,
+        };
         let mut wanted = Wanted::default();
         for keyspace in schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual) {
             let scope = self.peers.scope(keyspace);
@@ -478,7 +491,7 @@ impl Join {
             let Some(scope) = scope else { continue };
             let has = self.available.of(&keyspace.name);
             let of = (&*keyspace.name, &keyspace.replication.strategy);
-            Fetch::new(&scope.ring, is_strict).plan(of, &has, &mut wanted)?;
+            Fetch::new(&scope.ring, from).plan(of, &has, &mut wanted)?;
         }
         Ok(wanted)
     }

@@ -27,7 +27,7 @@ pub use error::RelocationError;
 
 use super::available::Available;
 use super::course::{Course, State};
-use super::fetch::{Ask, Fetch, Wanted};
+use super::fetch::{Ask, Fetch, From, Wanted};
 use super::join::Join;
 use crate::hints::Handoff;
 use crate::membership::{Membership, Place, Stage};
@@ -361,7 +361,8 @@ impl Relocation {
     fn round(&self, goal: Goal) -> Result<Round, RelocationError> {
         let mut round = Round { gives: BTreeMap::new(), wanted: Wanted::default() };
         let schema = self.shard.schema();
-        let is_strict = self.shard.config.joining.is_consistent;
+        let is_consistent = self.shard.config.joining.is_consistent;
+        let from = if is_consistent { From::Giver } else { From::Anybody };
         for keyspace in schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual) {
             let Some(scope) = self.scope(keyspace)? else { continue };
             let given = |node| self.transferred.of(node, &keyspace.name);
@@ -371,7 +372,7 @@ impl Relocation {
             if goal != Goal::Out {
                 let has = self.available.of(&keyspace.name);
                 let of = (&*keyspace.name, &keyspace.replication.strategy);
-                Fetch::new(&scope.ring, is_strict).plan(of, &has, &mut round.wanted)?;
+                Fetch::new(&scope.ring, from).plan(of, &has, &mut round.wanted)?;
             }
         }
         Ok(round)
