@@ -113,6 +113,7 @@ pub const SCENARIOS: &[Scenario] = &[
     entry("replace-cassandra-by-cassandra-in-place", JJH, replace(2, J, Same), DN, None),
     entry("replace-helenus-by-cassandra", JHH, replace(3, J, Another), DN_UJ, None),
     entry("replace-helenus-by-cassandra-in-place", JHH, replace(3, J, Same), DN, None),
+    entry("replace-among-cassandra", JJJ, replace(2, J, Another), DN_UJ, None),
     entry("move-cassandra", JJHH, Move(2), UM, None),
     entry("rebuild-cassandra", HHJ, Rebuild(3), NONE, None),
     entry("rebuild-helenus", JHH, Rebuild(3), NONE, None),
