@@ -10,7 +10,7 @@ knows what a read may show.
 Commands on standard input, each answered by lines and `done`:
 
     end                       no more requests; what they came to
-    compare HOST...           all rows at ALL through each of the nodes
+    compare N HOST...         all rows of a keyspace at ALL through each of the nodes
     truncate N                the table `bulk` of a keyspace
     replicate N REPLICATION   another replication of a keyspace
     logs HOST                 what a Helenus said, as `LEVEL message`
@@ -42,6 +42,7 @@ BULK_PARTITIONS = 200
 BULK_ROWS = 5
 TIMEOUT_SECONDS = 30
 SHOWN_MAX = 5
+FILL_TRIES = 3
 WAIT_SECONDS = 60
 
 TABLES = {
@@ -104,8 +105,17 @@ class Keyspace:
 
     def fill(self):
         rows = [(k, c, bulk_value(k, c)) for k in range(BULK_PARTITIONS) for c in range(BULK_ROWS)]
-        execute_concurrent_with_args(self.session, self.prepared['fill'], rows, concurrency=32)
-        execute_concurrent_with_args(self.session, self.prepared['found'], [(k,) for k in range(CONDITIONALS)], 32)
+        self.write_all('fill', rows)
+        self.write_all('found', [(k,) for k in range(CONDITIONALS)])
+
+    def write_all(self, name, rows):
+        """Again, where a node that has only just started is slow."""
+        for _ in range(FILL_TRIES):
+            done = execute_concurrent_with_args(self.session, self.prepared[name], rows, 32, False)
+            rows = [row for row, (is_done, _) in zip(rows, done) if not is_done]
+            if not rows:
+                return
+        raise SystemExit(f'{self.name}: cannot write {len(rows)} rows')
 
     def run(self, name, arguments, level=None):
         """The rows, or None where there is no answer."""
@@ -237,14 +247,13 @@ class Load:
                 yield f'WRONG: {keyspace.name}: {len(keyspace.wrong)} of these'
 
 
-def compare(keyspaces, hosts):
+def compare(keyspace, hosts):
     for host in hosts:
         cluster, session = connect([host], WhiteListRoundRobinPolicy([host]))
-        for keyspace in keyspaces:
-            found = list(keyspace.compare(host, session))
-            yield from (f'WRONG: {text}' for text in found[:SHOWN_MAX])
-            if len(found) > SHOWN_MAX:
-                yield f'WRONG: {keyspace.name}: {len(found)} of these through {host}'
+        found = list(keyspace.compare(host, session))
+        yield from (f'WRONG: {text}' for text in found[:SHOWN_MAX])
+        if len(found) > SHOWN_MAX:
+            yield f'WRONG: {keyspace.name}: {len(found)} of these through {host}'
         cluster.shutdown()
 
 
@@ -290,11 +299,11 @@ def main():
 def answers(command, arguments, load, session):
     if command == 'end':
         return load.end()
-    if command == 'compare':
-        return compare(load.keyspaces, arguments)
     if command == 'logs':
         return logs(*arguments)
     keyspace = load.keyspaces[int(arguments[0]) - 1]
+    if command == 'compare':
+        return compare(keyspace, arguments[1:])
     if command == 'truncate':
         return truncate(session, keyspace)
     if command == 'replicate':

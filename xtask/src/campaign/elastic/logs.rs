@@ -13,8 +13,13 @@ const LINES: &str = "system_logs.txt";
 /// Lines of one node that are shown.
 const SHOWN_MAX: usize = 5;
 
-/// Errors in the logs of all nodes, of which some may have ended, and one may have died.
-pub fn errors(members: &[Member], dead: Option<&str>, load: &mut Load) -> Outcome<Vec<String>> {
+/// Errors in the logs of all nodes, of which some may have ended, one may have died, and one may
+/// have left: it serves nobody.
+pub fn errors(
+    members: &[Member],
+    (dead, left): (Option<&str>, Option<&str>),
+    load: &mut Load,
+) -> Outcome<Vec<String>> {
     // what Cassandra says of who does not answer
     let is_of_dead = |line: &str| {
         let connection = dead.map(|ip| format!("->/{ip}:"));
@@ -25,7 +30,7 @@ pub fn errors(members: &[Member], dead: Option<&str>, load: &mut Load) -> Outcom
         let text = match member.is_ours {
             false => fs::read_to_string(member.dir.join("log/system.log"))?,
             true => {
-                let is_live = member.pid().is_ok();
+                let is_live = member.pid().is_ok() && left != Some(&member.ip);
                 let said = if is_live { load.ask(&["logs", &member.ip])? } else { Vec::new() };
                 let said = said.join("\n");
                 fs::write(member.dir.join(LINES), &said)?;

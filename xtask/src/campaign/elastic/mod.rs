@@ -16,7 +16,7 @@ use crate::members::{self, Member};
 use crate::node as helenus;
 
 use change::Change;
-use load::{Figures, Load};
+use load::{FACTORS, Figures, Load};
 use scenario::{At, Operation, SCENARIOS, Scenario};
 use stages::Seen;
 
@@ -133,12 +133,17 @@ fn run(scenario: &Scenario, release: &str, found: &mut Found) -> Outcome {
 
     let newcomer = Change::newcomer(scenario)?;
     let dead = scenario.dead().map(node::address).transpose()?;
+    let left = match scenario.operation {
+        Operation::Decommission(place) => Some(node::address(place)?),
+        _ => None,
+    };
+    let ended = (dead.as_deref(), left.as_deref());
     if let Err(e) = change(scenario, release, &members, newcomer.as_ref(), &mut load, found) {
         // what all said until then
         found.problems.push(e.to_string());
         load.end()?.1.iter().for_each(|line| println!("{line}"));
         members.extend(newcomer.filter(|newcomer| newcomer.dir.exists()));
-        found.problems.extend(logs::errors(&members, dead.as_deref(), &mut load)?);
+        found.problems.extend(logs::errors(&members, ended, &mut load)?);
         return Ok(());
     }
     let is_gone = |place: usize| match scenario.operation {
@@ -153,7 +158,7 @@ fn run(scenario: &Scenario, release: &str, found: &mut Found) -> Outcome {
 
     compare(scenario, &members, &mut load, found)?;
     members.extend(gone);
-    found.problems.extend(logs::errors(&members, dead.as_deref(), &mut load)?);
+    found.problems.extend(logs::errors(&members, ended, &mut load)?);
     Ok(())
 }
 
@@ -196,14 +201,19 @@ fn compare(scenario: &Scenario, members: &[Member], load: &mut Load, found: &mut
     if scenario.dead().is_none() {
         members::until_no_hints(members, members::HINTS_LIMIT)?;
     }
-    let before = members::mismatches(members)?;
     let hosts: Vec<&str> = members.iter().map(|member| member.ip.as_str()).collect();
-    found.problems.extend(load.ask(&[&["compare"], &hosts[..]].concat())?);
-    found.differing = members::mismatches(members)?.saturating_sub(before);
     // a node at the address of its predecessor gets no writes before it serves
     let must_agree = !matches!(scenario.operation, Operation::Replace { at: At::Same, .. });
-    if found.differing > 0 && must_agree {
-        found.problems.push(format!("{} reads at ALL found differing replicas", found.differing));
+    for factor in FACTORS {
+        let before = members::mismatches(members)?;
+        let number = factor.to_string();
+        found.problems.extend(load.ask(&[&["compare", &number], &hosts[..]].concat())?);
+        let differing = members::mismatches(members)?.saturating_sub(before);
+        found.differing += differing;
+        if differing > 0 && must_agree {
+            let what = "reads at ALL found differing replicas";
+            found.problems.push(format!("RF {factor}: {differing} {what}"));
+        }
     }
     Ok(())
 }

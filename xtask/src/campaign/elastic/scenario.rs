@@ -103,6 +103,7 @@ pub const SCENARIOS: &[Scenario] = &[
     entry("replace-cassandra-by-cassandra-in-place", JJH, replace(2, J, Same), DN),
     entry("replace-helenus-by-cassandra", JHH, replace(3, J, Another), DN_UJ),
     entry("replace-helenus-by-cassandra-in-place", JHH, replace(3, J, Same), DN),
+    entry("replace-among-cassandra", JJJ, replace(2, J, Another), DN_UJ),
     entry("move-cassandra", JJHH, Move(2), UM),
     entry("rebuild-cassandra", HHJ, Rebuild(3), NONE),
     entry("rebuild-helenus", JHH, Rebuild(3), NONE),
