@@ -108,7 +108,6 @@ impl Membership {
         // ring has heard
         let heard = ring.get(&local).map_or(HeartBeat::NONE, |own| own.heartbeat);
         let generation = identity.generation.max(heard.generation.saturating_add(1));
-        self.generation.set(generation);
         let version = self.shard.schema().version();
         self.schema.set(version);
         let host_id = Uuid::from_bytes(self.shard.engine.host_id());

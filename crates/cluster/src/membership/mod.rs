@@ -105,8 +105,8 @@ pub struct Membership {
     nodes: RefCell<Nodes>,
     /// Where this node stands.
     place: RefCell<Place>,
-    /// Of this start, in seconds since 1970.
-    generation: Cell<i32>,
+    /// Whose place it took in this start.
+    replaced: Cell<Option<Address>>,
     /// The version of what all were told last of where this node stands.
     told_version: Cell<i32>,
     /// Who says where nodes are.
@@ -161,7 +161,7 @@ impl Membership {
             saved: RefCell::default(),
             nodes: RefCell::default(),
             place: RefCell::default(),
-            generation: Cell::default(),
+            replaced: Cell::default(),
             told_version: Cell::default(),
             snitch,
             ring: RefCell::default(),
@@ -401,7 +401,12 @@ impl Membership {
             address: self.local(),
             host_id: self.shard.engine.host_id(),
             tokens: self.place.borrow().owned(),
-            generation: self.generation.get(),
+            replaced: self.replaced.get(),
+            members: {
+                let (nodes, saved) = (self.nodes.borrow(), self.saved.borrow());
+                let all = nodes.values().chain(saved.values());
+                all.filter(|node| node.life.is_member()).map(|node| node.address).collect()
+            },
         };
         for conflict in node_info::settle(&mut nodes, &own) {
             self.note(conflict.level(), conflict.to_string());

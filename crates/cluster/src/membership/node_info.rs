@@ -277,8 +277,10 @@ pub struct Own {
     pub host_id: [u8; 16],
     /// The tokens that it owns.
     pub tokens: BTreeSet<Token>,
-    /// When it started, in seconds since 1970.
-    pub generation: i32,
+    /// Whose place it took in this start.
+    pub replaced: Option<Address>,
+    /// The nodes that were members of the ring until now.
+    pub members: BTreeSet<Address>,
 }
 
 /// Takes out what two nodes cannot both be: of two with the same host id the one that started last
@@ -310,8 +312,12 @@ pub fn settle(nodes: &mut Nodes, own: &Own) -> Vec<Conflict> {
         });
         let is_gone = node.tokens.is_empty();
         let may_be_replaced = is_gone && !node.is_up;
-        let is_older = |than: Address| than != own.address || node.generation < own.generation;
-        match lost.keys().next().copied().filter(|by| may_be_replaced && is_older(*by)) {
+        // a stranger that claims tokens was never there to be replaced
+        let was_replaced = |by: Address| match by == own.address {
+            true => own.replaced == Some(address),
+            false => own.members.contains(&address),
+        };
+        match lost.keys().next().copied().filter(|by| may_be_replaced && was_replaced(*by)) {
             Some(by) if lost.len() == 1 => {
                 conflicts.push(Conflict::Replaced { old: address, by });
             }
@@ -447,7 +453,8 @@ mod tests {
 
     fn own(n: u8, tokens: &[i64]) -> Own {
         let tokens = tokens.iter().copied().map(Token).collect();
-        Own { address: node(n), host_id: host(n), tokens, generation: 50 }
+        let (replaced, members) = (Some(node(1)), [node(1)].into());
+        Own { address: node(n), host_id: host(n), tokens, replaced, members }
     }
 
     #[test]
@@ -464,8 +471,14 @@ mod tests {
         assert_eq!(settled(false, &[1, 2], &nobody), (false, vec![by(2)]));
         let both = Conflict::Tokens { owner: node(2), node: node(1), tokens: 2 };
         assert_eq!(settled(true, &[1, 2], &nobody), (false, vec![both.clone()]));
-        assert_eq!(settled(false, &[1, 2, 3], &nobody), (true, vec![both]));
-        assert_eq!(settled(false, &[4, 5], &own(99, &[4, 5])), (false, vec![by(99)]));
+        assert_eq!(settled(false, &[1, 2, 3], &nobody), (true, vec![both.clone()]));
+        let strangers = Own { members: BTreeSet::new(), ..own(99, &[]) };
+        assert_eq!(settled(false, &[1, 2], &strangers), (false, vec![both.clone()]));
+        let mut taker = own(99, &[4, 5]);
+        assert_eq!(settled(false, &[4, 5], &taker), (false, vec![by(99)]));
+        taker.replaced = None;
+        let claim = Conflict::OwnTokens { node: node(1), tokens: 2 };
+        assert_eq!(settled(false, &[4, 5], &taker), (false, vec![claim]));
     }
 
     fn host(n: u8) -> [u8; 16] {

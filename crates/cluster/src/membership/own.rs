@@ -97,6 +97,9 @@ impl Membership {
     /// This node stands elsewhere from now on: it says so, and every shard knows.
     pub(crate) fn take_place(self: &Rc<Self>, place: Place) {
         let states = place.states();
+        if let Stage::Replacing(node) = place.stage {
+            self.replaced.set(Some(node));
+        }
         let before = self.place.replace(place).stage;
         if matches!(before, Stage::Joining | Stage::Replacing(_) | Stage::Moving(_)) {
             self.remember_ring();

@@ -39,7 +39,6 @@ impl Membership {
         // Cassandra leaves that at false, and its clients without this node
         states.push((AppState::RPC_READY, self.serves_clients.get().to_string()));
         let generation = now.max(before.saturating_add(1));
-        self.generation.set(generation);
         self.step(Event::Start { generation, states });
     }
 
