@@ -50,5 +50,6 @@ pub use endpoint::{EndpointState, HeartBeat, Versioned};
 pub use gossiper::{Effect, Event, Gossiper, Now, Peer};
 pub use message::{Ack, Digest, Message, States, Syn, read_states, write_states};
 pub use refusal::Refusal;
+pub use removal::REMEMBERED;
 pub use status::Status;
 pub use tokens::{read_tokens, write_tokens};

@@ -10,7 +10,7 @@ use crate::status::Status;
 use crate::tokens::read_tokens;
 
 /// How long those that left are remembered, so that all hear of it, in milliseconds.
-pub(crate) const REMEMBERED: i64 = 3 * 24 * 3600 * 1000;
+pub const REMEMBERED: i64 = 3 * 24 * 3600 * 1000;
 /// How much longer one that is joining may be silent before it is forgotten.
 const JOINING_FACTOR: u64 = 10;
 /// The generation of a node that is assassinated and of which nothing is known is so far ahead, in

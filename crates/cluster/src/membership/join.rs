@@ -189,7 +189,7 @@ impl Membership {
     /// Says that this node leaves its place: what others hold ready for it they let go.
     pub(crate) fn withdraw(self: &Rc<Self>) {
         let first = self.place.borrow().tokens.first().map_or(0, |token| token.0);
-        let left = gossip::Status::left(first, self.env.unix_micros() / 1000 + LEFT_FOR);
+        let left = gossip::Status::left(first, self.env.unix_micros() / 1000 + gossip::REMEMBERED);
         let was = self.place.replace(Place::default()).stage;
         if was == Stage::Leaving {
             // it serves until all have heard of it
@@ -230,7 +230,3 @@ impl Membership {
         (nodes.len(), down)
     }
 }
-
-/// How long a node that gave up its place is remembered, so that all hear of it, in milliseconds
-/// (`Gossiper.aVeryLongTime`).
-const LEFT_FOR: i64 = 3 * 24 * 3600 * 1000;

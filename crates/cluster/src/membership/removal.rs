@@ -42,6 +42,12 @@ impl Membership {
         nodes.values().filter(moves).map(|node| node.address).collect()
     }
 
+    /// Nodes that are being removed.
+    pub(crate) fn being_removed(&self) -> Vec<NodeInfo> {
+        let nodes = self.nodes.borrow();
+        nodes.values().filter(|node| node.remover.is_some()).cloned().collect()
+    }
+
     /// A node by its host id.
     pub(crate) fn by_host(&self, host: [u8; 16]) -> Option<NodeInfo> {
         self.nodes.borrow().values().find(|node| node.host_id == host).cloned()

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ring::{NodeIndex, Placement, Ring, State};
 use schema::Strategy;
+use streaming::wire::Request;
 use types::{Address, TokenRange};
 
 use super::sources;
@@ -20,9 +21,28 @@ pub(super) struct Ask {
     pub ranges: Vec<TokenRange>,
 }
 
+impl Ask {
+    /// As it is sent by the node at this address.
+    pub fn request(&self, endpoint: Address) -> Request {
+        Request {
+            keyspace: self.keyspace.clone(),
+            endpoint,
+            ranges: self.ranges.clone(),
+            transient_ranges: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+}
+
+/// Why sessions failed, as one line.
+pub(super) fn failures(failed: &[(Address, String)]) -> String {
+    let each = failed.iter().map(|(node, why)| format!("/{node}: {why}"));
+    each.collect::<Vec<_>>().join("; ")
+}
+
 /// From whom a range is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum Source {
     /// Who gives it up to this node, where one does; else anybody.
     Giver,
     /// All replicas that are left, in place of a node that is gone.
@@ -89,11 +109,11 @@ pub(super) struct Fetch<'a> {
     ring: &'a Ring,
     /// The ring once this node has joined, or moved.
     after: Option<Ring>,
-    from: From,
+    from: Source,
 }
 
 impl<'a> Fetch<'a> {
-    pub fn new(ring: &'a Ring, from: From) -> Self {
+    pub fn new(ring: &'a Ring, from: Source) -> Self {
         let mut nodes = ring.nodes().to_vec();
         let state = ring.node(ring.local()).state;
         for node in nodes.iter_mut().filter(|node| node.is_local) {
@@ -103,7 +123,7 @@ impl<'a> Fetch<'a> {
             }
         }
         let gains = matches!(state, State::Joining | State::Moving(_));
-        let after = ring.with_nodes(nodes).ok().filter(|_| gains && from == From::Giver);
+        let after = ring.with_nodes(nodes).ok().filter(|_| gains && from == Source::Giver);
         Self { ring, after, from }
     }
 
@@ -127,7 +147,7 @@ impl<'a> Fetch<'a> {
         };
         let mut anybody = Vec::new();
         for range in self.lacks(placement, has) {
-            if self.from == From::Survivors {
+            if self.from == Source::Survivors {
                 let all = sources::survivors(self.ring, placement, range, self.replaced());
                 let (up, down): (Vec<_>, Vec<_>) =
                     all.into_iter().partition(|node| self.ring.is_up(*node));
@@ -155,7 +175,7 @@ impl<'a> Fetch<'a> {
         for range in nowhere.filter(|range| !placement.at(range.right).natural.is_empty()) {
             let has_others = self.others_have(placement, range);
             // nobody else has what has one replica, which is gone
-            if has_others || self.from == From::Giver || placement.replication_factor() > 1 {
+            if has_others || self.from == Source::Giver || placement.replication_factor() > 1 {
                 return Err(NoSource::Nobody { range, keyspace: name });
             }
             lost.push(range);
@@ -249,7 +269,7 @@ mod tests {
     fn wanted(
         nodes: Vec<Node>,
         replicas: u32,
-        from: From,
+        from: Source,
         has: &[TokenRange],
     ) -> Result<Wanted, NoSource> {
         let strategy = Replication::simple(replicas).strategy;
@@ -276,24 +296,24 @@ mod tests {
     fn who_gives_a_range_up_is_asked_for_it() {
         let joins = || nodes(State::Joining);
         // before, (10, 15] was 3 and 4, and (30, 10] was 2 and 3
-        let two = wanted(joins(), 2, From::Giver, &[]).expect("sources");
+        let two = wanted(joins(), 2, Source::Giver, &[]).expect("sources");
         let wraps = [range(30, i64::MIN), range(i64::MIN, 10)];
         assert_eq!(asked(&two), [(3, wraps.to_vec()), (4, vec![range(10, 15)])]);
         // what is here already is not asked for
-        let rest = wanted(joins(), 2, From::Giver, &[range(12, 15)]).expect("sources");
+        let rest = wanted(joins(), 2, Source::Giver, &[range(12, 15)]).expect("sources");
         assert_eq!(asked(&rest), [(3, wraps.to_vec()), (4, vec![range(10, 12)])]);
         let mut down = joins();
         down[3].is_up = false;
         let gone = NoSource::Down { node: address(4), keyspace: "ks".to_owned() };
-        assert_eq!(wanted(down.clone(), 2, From::Giver, &[]), Err(gone));
+        assert_eq!(wanted(down.clone(), 2, Source::Giver, &[]), Err(gone));
         // anybody will do, where that is allowed
-        let any = wanted(down, 2, From::Anybody, &[]).expect("sources");
+        let any = wanted(down, 2, Source::Anybody, &[]).expect("sources");
         assert!(asked(&any).iter().all(|(node, _)| *node != 4), "{any:?}");
     }
 
     #[test]
     fn who_returns_to_its_place_asks_the_others() {
-        let two = wanted(nodes(State::Normal), 2, From::Anybody, &[]).expect("sources");
+        let two = wanted(nodes(State::Normal), 2, Source::Anybody, &[]).expect("sources");
         let all: Vec<_> = asked(&two).into_iter().flat_map(|(_, ranges)| ranges).collect();
         assert_eq!(
             TokenRange::normalize(all),
@@ -301,7 +321,7 @@ mod tests {
             "all that it is a replica of"
         );
         // all that are left are asked, so that nothing is missing that only one of them has
-        let three = wanted(nodes(State::Normal), 3, From::Survivors, &[]).expect("sources");
+        let three = wanted(nodes(State::Normal), 3, Source::Survivors, &[]).expect("sources");
         let asked_of = |range: TokenRange| {
             let has = |(_, ranges): &&(u8, Vec<TokenRange>)| ranges.contains(&range);
             asked(&three).iter().filter(has).count()
@@ -309,9 +329,9 @@ mod tests {
         assert_eq!(asked_of(range(10, 15)), 2);
         let mut down = nodes(State::Normal);
         down[1].is_up = false;
-        let less = wanted(down, 3, From::Survivors, &[]).expect("sources");
+        let less = wanted(down, 3, Source::Survivors, &[]).expect("sources");
         assert_eq!(less.absent, [address(2)].into());
-        let one = wanted(nodes(State::Normal), 1, From::Survivors, &[]).expect("nothing to ask");
+        let one = wanted(nodes(State::Normal), 1, Source::Survivors, &[]).expect("nothing to ask");
         assert!(one.asks.is_empty());
         assert_eq!(one.lost.len(), 1, "it is lost with the node");
     }

@@ -12,10 +12,11 @@ use std::time::Duration;
 use env::Class;
 use metrics::Level;
 use ring::{Ring, State};
-use streaming::wire::{Operation, Request};
+use streaming::wire::Operation;
 use streaming::{Plan, Streaming};
 use types::{Address, TokenRange, Uuid};
 
+use super::fetch::{Ask, failures};
 use super::relocation::RelocationError;
 use super::sources;
 use crate::membership::{Membership, NodeInfo};
@@ -128,9 +129,7 @@ impl Removal {
 
     /// Ends removals without waiting for those that have not confirmed them.
     pub fn force(&self) {
-        let is_leaving = |node: &NodeInfo| node.remover.is_some();
-        let nodes = self.membership.nodes();
-        let leaving: Vec<_> = nodes.values().filter(|node| is_leaving(node)).collect();
+        let leaving = self.membership.being_removed();
         if leaving.is_empty() && self.removes.borrow().is_none() {
             let text = "No nodes to force removal on, call 'removenode' first";
             return self.peers.note(Level::Warn, text.to_owned());
@@ -143,7 +142,7 @@ impl Removal {
         );
         self.peers.note(Level::Warn, text);
         self.is_forced.set(true);
-        leaving.into_iter().for_each(|node| self.membership.say_removed(node));
+        leaving.iter().for_each(|node| self.membership.say_removed(node));
     }
 
     /// The nodes that are up and become replicas in the place of one that is removed, where
@@ -245,24 +244,16 @@ impl Removal {
                 up.into_iter().for_each(|node| asked.entry(node).or_default().push(range));
             }
             for (index, ranges) in asked {
-                plan.requests.entry(ring.node(index).address).or_default().push(Request {
-                    keyspace: keyspace.name.to_string(),
-                    endpoint: self.membership.local(),
-                    ranges,
-                    transient_ranges: Vec::new(),
-                    tables: Vec::new(),
-                });
+                let ask = Ask { keyspace: keyspace.name.to_string(), ranges };
+                let of = plan.requests.entry(ring.node(index).address).or_default();
+                of.push(ask.request(self.membership.local()));
             }
         }
         if plan.peers().is_empty() {
             return Ok(());
         }
         let failed = self.streaming.run(plan).await.err().unwrap_or_default();
-        let each = failed.iter().map(|(node, why)| format!("/{node}: {why}"));
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(each.collect::<Vec<_>>().join("; ")),
-        }
+        if failed.is_empty() { Ok(()) } else { Err(failures(&failed)) }
     }
 }
 
@@ -271,8 +262,8 @@ async fn watch(removal: Weak<Removal>) {
     loop {
         let Some(this) = removal.upgrade() else { return };
         let env = this.shard.env.clone();
-        let nodes = this.membership.nodes();
-        for node in nodes.values().filter(|node| node.remover.is_some()) {
+        let removed = this.membership.being_removed();
+        for node in &removed {
             // each start of a removal is a start of its node
             let start = (node.address, node.generation);
             if this.restored.borrow_mut().insert(start) {
@@ -280,7 +271,8 @@ async fn watch(removal: Weak<Removal>) {
                 env.spawn(Class::Streaming, async move { this.restore(node).await });
             }
         }
-        this.restored.borrow_mut().retain(|(address, _)| nodes.contains_key(address));
+        let is_removed = |of: Address| removed.iter().any(|node| node.address == of);
+        this.restored.borrow_mut().retain(|(address, _)| is_removed(*address));
         drop(this);
         env.sleep(LOOK).await;
     }

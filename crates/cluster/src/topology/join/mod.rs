@@ -22,7 +22,7 @@ use std::rc::Rc;
 use gossip::States;
 use metrics::Level;
 use storage::StorageError;
-use streaming::wire::{Operation, Request};
+use streaming::wire::Operation;
 use streaming::{Plan, Streaming};
 use types::{Address, TokenRange};
 
@@ -31,10 +31,10 @@ pub(super) use error::list;
 pub use steps::Standing;
 
 use super::available::Available;
-use super::fetch::{Ask, Fetch, From, Wanted};
+use super::fetch::{Ask, Fetch, Source, Wanted, failures};
 use crate::membership::{Asked, Membership, Nodes, Place, Stage};
 use crate::peers::Peers;
-use crate::saved_place::{Bootstrap, SavedPlace, take_host_id};
+use crate::saved_place::{Bootstrap, SavedPlace, set_host_id, take_host_id};
 use crate::shard_context::ShardContext;
 use intent::{Intent, Situation};
 use steps::{Kind, Step, Steps};
@@ -142,7 +142,7 @@ impl Join {
                  same address as the node to be replaced. If that node was down for longer than \
                  max_hint_window, run a repair afterwards",
             );
-            take_host_id(&self.shard.engine, host_id).await?;
+            set_host_id(&self.shard.engine, host_id).await?;
         }
         let tokens = if stage == Stage::Apart { BTreeSet::new() } else { intent.tokens.clone() };
         self.enter(asked, Place { stage, tokens }, intent.kind).await?;
@@ -322,6 +322,9 @@ impl Join {
         match step {
             Step::Check => self.check(intent).await,
             Step::Record => {
+                if let Some(host_id) = intent.replaces.and_then(|replaced| replaced.host_id) {
+                    take_host_id(&self.shard.engine, host_id).await?;
+                }
                 let before = self.bootstrap();
                 let fetches = intent.kind == Kind::Fetch;
                 let bootstrap = if fetches { Bootstrap::InProgress } else { before };
@@ -479,10 +482,10 @@ impl Join {
     fn wanted(&self, intent: &Intent) -> Result<Wanted, JoinError> {
         let schema = self.shard.schema();
         let from = match (self.shard.config.joining.is_consistent, &intent.replaces) {
-            _ if self.shard.env.planted("join_fetches_from_anybody") => From::Anybody,
-            (false, _) => From::Anybody,
-            (true, Some(_)) => From::Survivors,
-            (true, None) => From::Giver,
+            _ if self.shard.env.planted("join_fetches_from_anybody") => Source::Anybody,
+            (false, _) => Source::Anybody,
+            (true, Some(_)) => Source::Survivors,
+            (true, None) => Source::Giver,
         };
         let mut wanted = Wanted::default();
         for keyspace in schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual) {
@@ -499,13 +502,7 @@ impl Join {
     async fn stream(&self, wanted: Wanted) -> Result<(), JoinError> {
         let endpoint = self.membership.local();
         let mut plan = Plan::new(Operation::Bootstrap);
-        let request = |ask: &Ask| Request {
-            keyspace: ask.keyspace.clone(),
-            endpoint,
-            ranges: ask.ranges.clone(),
-            transient_ranges: Vec::new(),
-            tables: Vec::new(),
-        };
+        let request = |ask: &Ask| ask.request(endpoint);
         for (node, asks) in &wanted.asks {
             plan.requests.insert(*node, asks.iter().map(request).collect());
         }
@@ -521,8 +518,7 @@ impl Join {
         if failed.is_empty() {
             return Ok(());
         }
-        let each = failed.iter().map(|(node, why)| format!("/{node}: {why}"));
-        Err(JoinError::Streams(each.collect::<Vec<_>>().join("; ")))
+        Err(JoinError::Streams(failures(&failed)))
     }
 }
 

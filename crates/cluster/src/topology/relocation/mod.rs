@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 use metrics::Level;
 use schema::{Keyspace, Strategy};
-use streaming::wire::{Operation, Request};
+use streaming::wire::Operation;
 use streaming::{Give, Plan, Streaming};
 use types::{Address, Token, TokenRange};
 
@@ -27,7 +27,7 @@ pub use error::RelocationError;
 
 use super::available::Available;
 use super::course::{Course, State};
-use super::fetch::{Ask, Fetch, From, Wanted};
+use super::fetch::{Fetch, Source, Wanted, failures};
 use super::join::Join;
 use crate::hints::Handoff;
 use crate::membership::{Membership, Place, Stage};
@@ -362,7 +362,7 @@ impl Relocation {
         let mut round = Round { gives: BTreeMap::new(), wanted: Wanted::default() };
         let schema = self.shard.schema();
         let is_consistent = self.shard.config.joining.is_consistent;
-        let from = if is_consistent { From::Giver } else { From::Anybody };
+        let from = if is_consistent { Source::Giver } else { Source::Anybody };
         for keyspace in schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual) {
             let Some(scope) = self.scope(keyspace)? else { continue };
             let given = |node| self.transferred.of(node, &keyspace.name);
@@ -397,14 +397,8 @@ impl Relocation {
         }
         let endpoint = self.membership.local();
         for (node, asks) in &round.wanted.asks {
-            let request = |ask: &Ask| Request {
-                keyspace: ask.keyspace.clone(),
-                endpoint,
-                ranges: ask.ranges.clone(),
-                transient_ranges: Vec::new(),
-                tables: Vec::new(),
-            };
-            plan.requests.insert(*node, asks.iter().map(request).collect());
+            let requests = asks.iter().map(|ask| ask.request(endpoint));
+            plan.requests.insert(*node, requests.collect());
         }
         let nodes: Vec<_> = plan.peers().iter().map(|node| format!("/{node}")).collect();
         if !nodes.is_empty() {
@@ -428,8 +422,7 @@ impl Relocation {
         if failed.is_empty() || counts_all {
             return Ok(());
         }
-        let each = failed.iter().map(|(node, why)| format!("/{node}: {why}"));
-        Err(RelocationError::Streams(each.collect::<Vec<_>>().join("; ")))
+        Err(RelocationError::Streams(failures(&failed)))
     }
 
     /// Writes that others missed and batches that are kept here: for whom they are, or to the
