@@ -11,6 +11,7 @@ Commands on standard input, each answered by lines and `done`:
 
     end                       no more requests; what they came to
     compare N HOST...         all rows of a keyspace at ALL through each of the nodes
+    differing N HOST          partitions whose replicas differ, by the traces of reads at ALL; such a read mends them
     truncate N                the table `bulk` of a keyspace
     replicate N REPLICATION   another replication of a keyspace
     logs HOST                 what a Helenus said, as `LEVEL message`
@@ -57,6 +58,7 @@ STATEMENTS = {
     'read': 'SELECT c, v FROM {}.rows WHERE k = ?',
     'set': 'UPDATE {}.conditional SET v = ? WHERE k = ? IF v = ?',
     'get': 'SELECT v FROM {}.conditional WHERE k = ?',
+    'bulk': 'SELECT v FROM {}.bulk WHERE k = ?',
     'fill': 'INSERT INTO {}.bulk (k, c, v) VALUES (?, ?, ?)',
     'found': 'INSERT INTO {}.conditional (k, v) VALUES (?, 0)',
 }
@@ -207,6 +209,19 @@ class Keyspace:
             yield f'{self.name}: at ALL through {host} bulk: {len(found)} rows of {len(want)}, e.g. without {sorted(lost)[:5]}'
 
 
+    def differing(self, host, session):
+        """A line for each partition, and when it was written last."""
+        prepared = self.prepare(session, ConsistencyLevel.ALL)
+        for name, keys in (('read', PARTITIONS), ('get', CONDITIONALS), ('bulk', BULK_PARTITIONS)):
+            for k in range(keys):
+                future = session.execute_async(prepared[name].bind((k,)), trace=True)
+                future.result()
+                trace = future.get_query_trace(max_wait=WAIT_SECONDS)
+                if any('igest mismatch' in event.description for event in trace.events):
+                    last = self.conditionals[k].last if name == 'get' else max(row.last for row in self.partitions[k].rows)
+                    yield f'{self.name}: {name} {k} through {host}, last written {last if name != "bulk" else "at first"}'
+
+
 class Load:
     """The clients."""
 
@@ -257,6 +272,12 @@ def compare(keyspace, hosts):
         cluster.shutdown()
 
 
+def differing(keyspace, host):
+    cluster, session = connect([host], WhiteListRoundRobinPolicy([host]))
+    yield from keyspace.differing(host, session)
+    cluster.shutdown()
+
+
 def truncate(session, keyspace):
     session.execute(f'TRUNCATE {keyspace.name}.bulk', timeout=WAIT_SECONDS)
     scan = SimpleStatement(f'SELECT k FROM {keyspace.name}.bulk', consistency_level=ConsistencyLevel.ALL)
@@ -304,6 +325,8 @@ def answers(command, arguments, load, session):
     keyspace = load.keyspaces[int(arguments[0]) - 1]
     if command == 'compare':
         return compare(keyspace, arguments[1:])
+    if command == 'differing':
+        return differing(keyspace, *arguments[1:])
     if command == 'truncate':
         return truncate(session, keyspace)
     if command == 'replicate':

@@ -1,17 +1,21 @@
 """What a client knows of rows that it alone writes: the values that a read may show."""
 
+import time
+
 
 class Register:
     """One row; `None` stands for no row. An attempt without an answer may have been applied, now or later."""
 
     def __init__(self, value=None):
         self.possible = {value}
+        self.last = ''
 
     def acknowledged(self, value):
         self.possible = {value}
 
     def attempted(self, value):
         self.possible = self.possible | {value}
+        self.last = time.strftime('%H:%M:%S')
 
     def allows(self, value):
         return value in self.possible

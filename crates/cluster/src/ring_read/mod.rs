@@ -42,7 +42,7 @@ use crate::peers::Peers;
 use crate::read::shard::{PartitionRows, ReadError, Task};
 use crate::replica_read::ReplicaReads;
 use crate::request::Request;
-use crate::request_metrics::ReadRepairs;
+use crate::request_metrics::{ReadRepairs, micros};
 use crate::scanned::Thresholds;
 use crate::scope::Scope;
 use crate::shard_context::ShardContext;
@@ -52,6 +52,9 @@ use told::Told;
 const ROWS_AT_ONCE: u32 = 5_000;
 /// Where those were too large for an answer, this part of them is asked for.
 const FEWER: u32 = 8;
+/// This part of the time that a read may take is waited before another replica is asked, while no
+/// read of the table was measured.
+const UNKNOWN_PATIENCE_DIVISOR: u32 = 2;
 
 /// A read over the ring: what is the same of all its requests.
 pub(crate) struct RingRead {
@@ -152,27 +155,31 @@ impl RingRead {
         })
     }
 
-    /// How long the first that are asked may take, where another one may be asked.
+    /// How long the first that are asked may take, where another one may be asked
+    /// (`ColumnFamilyStore.sampleReadLatencyMicros`).
     fn patience(&self) -> Option<Duration> {
-        let engine = &self.reads.shard.engine;
-        let store = engine.store(self.table.id).ok();
+        let shard = &self.reads.shard;
+        let store = shard.engine.store(self.table.id).ok();
+        let taken = store.as_ref().and_then(|of| of.stats.measure(Measure::CoordinatorRead));
         let quantile = |percentile: f64| {
-            let store = store.as_ref()?;
-            let taken = store.stats.measure(Measure::CoordinatorRead)?;
-            let micros = taken.distribution().quantile(percentile / 100.0);
+            let micros = taken.as_ref()?.distribution().quantile(percentile / 100.0);
             (micros > 0).then(|| Duration::from_micros(micros))
         };
         let millis = |millis: i32| Duration::from_millis(u64::try_from(millis).unwrap_or(0));
+        // nothing is known of a table that nobody has read
+        let at_first = shard.timeouts().read / UNKNOWN_PATIENCE_DIVISOR;
         match self.table.params.speculative_retry {
             SpeculativeRetry::Never | SpeculativeRetry::Always => None,
             SpeculativeRetry::Fixed(after) => Some(millis(after)),
-            SpeculativeRetry::Percentile(percentile) => quantile(percentile),
+            SpeculativeRetry::Percentile(percentile) => {
+                Some(quantile(percentile).unwrap_or(at_first))
+            }
             SpeculativeRetry::Hybrid { combination, percentile, millis: after } => {
-                let (a, b) = (quantile(percentile), millis(after));
-                match (combination, a) {
-                    (RetryCombination::Min, a) => Some(a.map_or(b, |a| a.min(b))),
-                    (RetryCombination::Max, a) => Some(a.map_or(b, |a| a.max(b))),
-                }
+                let Some(taken) = quantile(percentile) else { return Some(at_first) };
+                Some(match combination {
+                    RetryCombination::Min => taken.min(millis(after)),
+                    RetryCombination::Max => taken.max(millis(after)),
+                })
             }
         }
     }
@@ -340,8 +347,14 @@ impl RingReads {
             told: RefCell::default(),
         });
         let filter = rows.map_or(RowFilter::all(), |rows| RowFilter::Names(rows.to_vec().into()));
+        let started = self.shard.env.now();
         let most = ROWS_AT_ONCE;
-        KeyRows::open(&read, key.clone(), rows_of(&filter, false), most, u32::MAX).await
+        let opened = KeyRows::open(&read, key.clone(), rows_of(&filter, false), most, u32::MAX);
+        let opened = opened.await;
+        // these tell how long replicas take, like the reads of clients
+        let took = micros(self.shard.env.now().since(started));
+        self.shard.engine.measured(table.id, &[(Measure::CoordinatorRead, took)]);
+        opened
     }
 
     /// Does a read go over the ring? Not if this node has all that is wanted, and the level asks

@@ -19,6 +19,7 @@ mod ring_data;
 mod ring_verbs;
 mod saved_caches;
 mod schema_ring;
+mod speculation;
 mod story;
 mod streams;
 mod traced;

@@ -207,12 +207,18 @@ fn compare(scenario: &Scenario, members: &[Member], load: &mut Load, found: &mut
     for factor in FACTORS {
         let before = members::mismatches(members)?;
         let number = factor.to_string();
+        // asked before the first comparison, which mends what differs
+        let named = match must_agree {
+            true => load.ask(&["differing", &number, hosts[0]])?,
+            false => Vec::new(),
+        };
         found.problems.extend(load.ask(&[&["compare", &number], &hosts[..]].concat())?);
         let differing = members::mismatches(members)?.saturating_sub(before);
         found.differing += differing;
         if differing > 0 && must_agree {
             let what = "reads at ALL found differing replicas";
-            found.problems.push(format!("RF {factor}: {differing} {what}"));
+            let named = named.join("; ");
+            found.problems.push(format!("RF {factor}: {differing} {what}: {named}"));
         }
     }
     Ok(())
