@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use crate::machine::{self, Outcome};
 use crate::{network, node, peer, ring};
 
+/// Tokens of a node, unless a ring has others.
+const TOKENS: u16 = 16;
 /// The name that `conformance/peer` gives its clusters.
 pub const CLUSTER: &str = "peer";
 /// The first node has 127.0.0.1, and so on.
@@ -55,6 +57,10 @@ pub struct Layout {
     /// Its `memory_budget`, where it is not what a node has by itself; then the node takes it all
     /// at its start, as a JVM does with its heap (`AlwaysPreTouch`).
     pub memory: Option<String>,
+    /// Tokens of each node.
+    pub tokens: u16,
+    /// Lines of `cassandra.yaml` that all have beside the usual ones.
+    pub settings: String,
 }
 
 impl Default for Layout {
@@ -67,6 +73,8 @@ impl Default for Layout {
             has_networks: false,
             shards: None,
             memory: None,
+            tokens: TOKENS,
+            settings: String::new(),
         }
     }
 }
@@ -104,17 +112,21 @@ impl Layout {
 
     /// All nodes, Cassandra's first.
     pub fn members(&self) -> Vec<Member> {
-        let member = |number: u8| Member {
+        (1..=self.ours + self.theirs).map(|number| self.member(number)).collect()
+    }
+
+    /// The node of that number; one that is none of the ring's yet is of the kind of its last.
+    pub fn member(&self, number: u8) -> Member {
+        Member {
             ip: match self.has_networks {
                 true => network::address(number),
                 false => loopback(number),
             },
             network: self.has_networks.then(|| network::name(number)),
             dir: home().join(number.to_string()),
-            is_ours: number > self.theirs,
+            is_ours: number.min(self.ours + self.theirs) > self.theirs,
             center: self.center(number),
-        };
-        (1..=self.ours + self.theirs).map(member).collect()
+        }
     }
 }
 
@@ -203,11 +215,26 @@ pub fn start_with(layout: &Layout, heap: &str) -> Outcome<Vec<Member>> {
     let (members, seed) = (layout.members(), layout.seed());
     for member in &members {
         match member.is_ours {
-            false => start_cassandra(member, &seed, layout.release, heap)?,
-            true => start_helenus(member, &seed, layout)?,
+            false => start_cassandra(member, &seed, layout, heap)?,
+            true => start_helenus(member, &seed, layout, "auto_bootstrap: false\n")?,
         }
     }
     Ok(members)
+}
+
+/// Starts a node that fetches its part of the data from those that are there, and waits until it
+/// serves, so long at the most.
+pub fn join(layout: &Layout, member: &Member, heap: &str, most: Duration) -> Outcome {
+    match member.is_ours {
+        false => {
+            let mut start = start_of_cassandra(member, &layout.seed(), layout, heap);
+            machine::run(start.env("WAIT", most.as_secs().to_string()))
+        }
+        true => {
+            configure(member, &layout.seed(), layout, "ring_delay: 1s\n")?;
+            launch_within(member, layout.release, most)
+        }
+    }
 }
 
 /// Where the rings of this base are.
@@ -233,15 +260,29 @@ pub fn loopback(number: u8) -> String {
     format!("127.0.0.{}", base() + number)
 }
 
-fn start_cassandra(member: &Member, seed: &str, release: &str, heap: &str) -> Outcome {
+fn start_cassandra(member: &Member, seed: &str, layout: &Layout, heap: &str) -> Outcome {
     machine::need(&["bash", "java", "mvn", "python3"])?;
-    let mut start = peer::script();
-    start.arg("start").arg(&member.dir).args([&member.ip, heap]);
-    start.env("FAST", "1").env("SEEDS", seed);
-    machine::run(start.env("CASSANDRA_VERSION", release).env("DC", &member.center))
+    machine::run(&mut start_of_cassandra(member, seed, layout, heap))
 }
 
-fn start_helenus(member: &Member, seed: &str, layout: &Layout) -> Outcome {
+fn start_of_cassandra(member: &Member, seed: &str, layout: &Layout, heap: &str) -> Command {
+    let mut start = peer::script();
+    start.arg("start").arg(&member.dir).args([&member.ip, heap]);
+    start.env("FAST", "1").env("SEEDS", seed).env("NUM_TOKENS", layout.tokens.to_string());
+    start.env("CASSANDRA_VERSION", layout.release).env("DC", &member.center);
+    if !layout.settings.is_empty() {
+        start.env("EXTRA_YAML", &layout.settings);
+    }
+    start
+}
+
+fn start_helenus(member: &Member, seed: &str, layout: &Layout, more: &str) -> Outcome {
+    configure(member, seed, layout, more)?;
+    launch(member, layout.release)
+}
+
+/// Writes the configuration of a Helenus into its directory.
+fn configure(member: &Member, seed: &str, layout: &Layout, more: &str) -> Outcome {
     let conf = member.dir.join("conf");
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
@@ -250,17 +291,21 @@ fn start_helenus(member: &Member, seed: &str, layout: &Layout) -> Outcome {
     let memory = memory.map(|bytes| format!("memory_budget: {bytes}\nmemory_pretouch: true\n"));
     let memory = memory.unwrap_or_default();
     let settings = format!(
-        "{shards}{memory}cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: 16\nauto_bootstrap: false\n\
-         seed_provider: [ {{ class_name: SimpleSeedProvider, parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n"
+        "{shards}{memory}cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: {}\n{more}{}\n\
+         seed_provider: [ {{ class_name: SimpleSeedProvider, parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n",
+        layout.tokens, layout.settings
     );
     fs::write(&yaml, settings)?;
     let place = format!("dc={}\nrack=rack1\n", member.center);
-    fs::write(conf.join("cassandra-rackdc.properties"), place)?;
-    launch(member, layout.release)
+    Ok(fs::write(conf.join("cassandra-rackdc.properties"), place)?)
 }
 
 /// Starts a Helenus with the configuration that is in its directory.
 pub fn launch(member: &Member, release: &str) -> Outcome {
+    launch_within(member, release, START_LIMIT)
+}
+
+fn launch_within(member: &Member, release: &str, most: Duration) -> Outcome {
     let (dir, ip) = (&member.dir, &member.ip);
     let (out, log) = (dir.join("stdout.log"), dir.join("stderr.log"));
     let child = network::within(member.network.as_deref(), node::command())
@@ -278,7 +323,7 @@ pub fn launch(member: &Member, release: &str) -> Outcome {
         .process_group(0)
         .spawn()?;
     fs::write(dir.join("helenus.pid"), child.id().to_string())?;
-    let until = Instant::now() + START_LIMIT;
+    let until = Instant::now() + most;
     while !fs::read_to_string(&out)?.contains(SERVES) {
         if Instant::now() > until {
             return Err(format!("{ip} does not serve; see {}", log.display()).into());
@@ -320,7 +365,7 @@ impl Member {
     pub fn start_in_place(&self, layout: &Layout) -> Outcome {
         match self.is_ours {
             true => launch(self, layout.release),
-            false => start_cassandra(self, &layout.seed(), layout.release, peer::ORACLE_HEAP),
+            false => start_cassandra(self, &layout.seed(), layout, peer::ORACLE_HEAP),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::figures::{Figures, warmed_up};
 use crate::mix::Mix;
 use crate::options::Options;
-use crate::session::{self, Pool};
+use crate::session::{self, Pool, Retries};
 use crate::table::{self, Table};
 use crate::times::Times;
 
@@ -80,7 +80,8 @@ fn requests(
 
 async fn open(options: &Options, number: u64) -> Outcome<(Table, StdRng)> {
     let level = session::level(&options.one("level", "ONE".to_owned())?)?;
-    let session = session::plain(&options.plain, true, level, &Pool::parse(options)?).await?;
+    let pool = Pool::parse(options)?;
+    let session = session::plain(&options.plain, true, level, &pool, Retries::None).await?;
     let mut rng = table::rng(options, number)?;
     let table = Table::open(session, options, 1, &mut rng).await?;
     Ok((table, rng))

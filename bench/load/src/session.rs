@@ -11,7 +11,7 @@ use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use scylla::policies::host_filter::{AllowListHostFilter, DcHostFilter};
 use scylla::policies::load_balancing::DefaultPolicy;
-use scylla::policies::retry::{DefaultRetryPolicy, FallthroughRetryPolicy};
+use scylla::policies::retry::{DefaultRetryPolicy, FallthroughRetryPolicy, RetryPolicy};
 use scylla::policies::speculative_execution::SimpleSpeculativeExecutionPolicy;
 use scylla::policies::timestamp_generator::MonotonicTimestampGenerator;
 use scylla::statement::Consistency;
@@ -147,17 +147,30 @@ pub async fn through(host: &str) -> Outcome<Session> {
         .await?)
 }
 
-/// For measurements: a request is one attempt, so that its latency is that of one, and a failure
-/// shows. `is_alone`: the hosts and no others are asked.
+/// What a driver does by itself with a request that failed.
+#[derive(Clone, Copy)]
+pub enum Retries {
+    /// A request is one attempt, so that its latency is that of one, and a failure shows.
+    None,
+    /// As applications have it.
+    Default,
+}
+
+/// For measurements. `is_alone`: the hosts and no others are asked.
 pub async fn plain(
     hosts: &[String],
     is_alone: bool,
     level: Consistency,
     pool: &Pool,
+    retries: Retries,
 ) -> Outcome<Session> {
     let center = datacenter(hosts).await?;
+    let policy: Arc<dyn RetryPolicy> = match retries {
+        Retries::None => Arc::new(FallthroughRetryPolicy::new()),
+        Retries::Default => Arc::new(DefaultRetryPolicy::new()),
+    };
     let profile = within(&center)
-        .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
+        .retry_policy(policy)
         .speculative_execution_policy(None)
         .consistency(level);
     let size = if pool.is_shard_aware { PoolSize::PerShard } else { PoolSize::PerHost };

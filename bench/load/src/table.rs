@@ -100,12 +100,16 @@ impl Table {
         let mut updates = Vec::new();
         for column in &names {
             let update = format!("UPDATE {name} SET {column} = ? WHERE y_id = ?");
-            updates.push(session.prepare(update).await?);
+            let mut update = session.prepare(update).await?;
+            update.set_is_idempotent(true);
+            updates.push(update);
         }
         let mut read = session.prepare(format!("SELECT * FROM {name} WHERE y_id = ?")).await?;
         read.set_use_cached_result_metadata(true);
+        read.set_is_idempotent(true);
         let text = (0..TEXT_BYTES + bytes).map(|_| char::from(rng.random_range(b' '..=b'~')));
-        let insert = session.prepare(insert).await?;
+        let mut insert = session.prepare(insert).await?;
+        insert.set_is_idempotent(true);
         let limit: u32 = options.one("scanned", SCANNED)?;
         let scan = format!("SELECT * FROM {name} WHERE token(y_id) > ? LIMIT {limit}");
         let scan = session.prepare(scan).await?;

@@ -12,6 +12,7 @@ mod memory;
 mod point;
 mod process;
 mod ring;
+mod scale;
 mod socket;
 mod stops;
 mod systems;
@@ -29,7 +30,7 @@ use crate::node;
 /// Its name, what it says of itself, and what it does with its options.
 type Benchmark = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
-const ALL: [Benchmark; 11] = [
+const ALL: [Benchmark; 14] = [
     ("ycsb", ycsb::HELP, ycsb::run),
     ("tails", tails::HELP, tails::run),
     ("load", load::HELP, load::run),
@@ -40,6 +41,9 @@ const ALL: [Benchmark; 11] = [
     ("ring", ring::HELP, ring::run),
     ("point", point::HELP, point::run),
     ("tokens", tokens::HELP, tokens::run),
+    ("streams", scale::streams::HELP, scale::streams::run),
+    ("joins", scale::joins::HELP, scale::joins::run),
+    ("scaleout", scale::scaleout::HELP, scale::scaleout::run),
     ("insn", insn::HELP, insn::run),
 ];
 
