@@ -77,6 +77,8 @@ cargo xtask COMMAND
   campaign replace [RELEASE]   nodes of a Cassandra ring become Helenus in place, and Cassandra again, under load
   campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list
                                rings of Cassandra and Helenus grow, shrink and move under load
+  campaign kills [COUNT [SEED]]
+                               nodes get SIGKILL while others join, leave and are replaced, 30 times
   campaign faults [SECONDS [FAULT]]
                                one of three nodes is killed, stopped, cut off, slow, under load (root: network namespaces)
   campaign apart [SECONDS]     two data centres that do not reach each other, both written to (root: network namespaces)

@@ -306,6 +306,12 @@ pub fn launch(member: &Member, release: &str) -> Outcome {
 }
 
 fn launch_within(member: &Member, release: &str, most: Duration) -> Outcome {
+    begin(member, release)?;
+    until_serves(member, most)
+}
+
+/// Begins a Helenus with the configuration that is in its directory, and does not wait for it.
+pub fn begin(member: &Member, release: &str) -> Outcome {
     let (dir, ip) = (&member.dir, &member.ip);
     let (out, log) = (dir.join("stdout.log"), dir.join("stderr.log"));
     let child = network::within(member.network.as_deref(), node::command())
@@ -322,11 +328,21 @@ fn launch_within(member: &Member, release: &str, most: Duration) -> Outcome {
         // it outlives this command, and the terminal's interrupts
         .process_group(0)
         .spawn()?;
-    fs::write(dir.join("helenus.pid"), child.id().to_string())?;
+    Ok(fs::write(dir.join("helenus.pid"), child.id().to_string())?)
+}
+
+/// Does a Helenus serve clients since it began?
+pub fn serves(member: &Member) -> Outcome<bool> {
+    Ok(fs::read_to_string(member.dir.join("stdout.log"))?.contains(SERVES))
+}
+
+/// Waits until it does, so long at the most.
+pub fn until_serves(member: &Member, most: Duration) -> Outcome {
     let until = Instant::now() + most;
-    while !fs::read_to_string(&out)?.contains(SERVES) {
+    while !serves(member)? {
         if Instant::now() > until {
-            return Err(format!("{ip} does not serve; see {}", log.display()).into());
+            let log = member.dir.join("stderr.log");
+            return Err(format!("{} does not serve; see {}", member.ip, log.display()).into());
         }
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -39,7 +39,7 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] 
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | campaign streams [RELEASE] | \
-                     campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list | \
+                     campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list | campaign kills [COUNT [SEED]] | \
                      campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS] | \
                      campaign forms [SHARE] | campaign forms --planted [PLANT...]";
 
@@ -67,6 +67,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["replace", ref rest @ ..] => replace::campaign(rest),
         ["streams", ref rest @ ..] => streams::campaign(rest),
         ["elastic", ref rest @ ..] => elastic::campaign(rest),
+        ["kills", ref rest @ ..] => elastic::kills::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
         ["files", ref rest @ ..] => files::campaign(rest),
         _ => Err(USAGE.into()),

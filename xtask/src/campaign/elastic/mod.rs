@@ -2,6 +2,7 @@
 //! while clients read, write, delete and compare-and-set. Recorded under `docs/campaigns/`.
 
 mod change;
+pub mod kills;
 mod load;
 mod logs;
 mod node;

@@ -112,6 +112,12 @@ fn start_cassandra(member: &Member, entry: &Entry, seed: &str, release: &str) ->
 }
 
 fn start_helenus(member: &Member, entry: &Entry, seed: &str, release: &str) -> Outcome {
+    configure_helenus(member, entry, seed)?;
+    members::launch(member, release)
+}
+
+/// Writes the configuration of a Helenus into its directory.
+pub fn configure_helenus(member: &Member, entry: &Entry, seed: &str) -> Outcome {
     let how = match entry {
         Entry::First(tokens) => format!(
             "num_tokens: {}\ninitial_token: \"{}\"\nauto_bootstrap: false\n",
@@ -133,8 +139,7 @@ fn start_helenus(member: &Member, entry: &Entry, seed: &str, release: &str) -> O
     fs::create_dir_all(&conf)?;
     fs::write(conf.join("cassandra.yaml"), settings)?;
     let place = format!("dc={}\nrack=rack1\n", member.center);
-    fs::write(conf.join("cassandra-rackdc.properties"), place)?;
-    members::launch(member, release)
+    Ok(fs::write(conf.join("cassandra-rackdc.properties"), place)?)
 }
 
 fn list(tokens: &[i64]) -> String {
