@@ -24,7 +24,7 @@ const NODES: usize = 3;
 /// Tokens of each.
 const TOKENS: usize = 4;
 /// A kill comes at any moment up to this one: operations take about as long here.
-const LATEST: Duration = Duration::from_secs(14);
+const LATEST: Duration = Duration::from_secs(9);
 /// How long an operation may take that is taken up again.
 const LIMIT: Duration = Duration::from_secs(150);
 const PAUSE: Duration = Duration::from_millis(200);
