@@ -17,6 +17,7 @@ mod socket;
 mod stops;
 mod systems;
 mod tails;
+mod thousand;
 mod tokens;
 mod ycsb;
 
@@ -30,7 +31,7 @@ use crate::node;
 /// Its name, what it says of itself, and what it does with its options.
 type Benchmark = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
-const ALL: [Benchmark; 14] = [
+const ALL: [Benchmark; 15] = [
     ("ycsb", ycsb::HELP, ycsb::run),
     ("tails", tails::HELP, tails::run),
     ("load", load::HELP, load::run),
@@ -41,6 +42,7 @@ const ALL: [Benchmark; 14] = [
     ("ring", ring::HELP, ring::run),
     ("point", point::HELP, point::run),
     ("tokens", tokens::HELP, tokens::run),
+    ("thousand", thousand::HELP, thousand::run),
     ("streams", scale::streams::HELP, scale::streams::run),
     ("joins", scale::joins::HELP, scale::joins::run),
     ("scaleout", scale::scaleout::HELP, scale::scaleout::run),
