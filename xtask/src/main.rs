@@ -48,9 +48,9 @@ cargo xtask COMMAND
   bench point [OPTIONS]        a row a request from a native client, beside a server that only echoes (`bench point --help`)
   bench tokens [OPTIONS]       how even rings grow, beside Cassandra's (`bench tokens --help`)
   bench thousand [OPTIONS]     1,000 nodes: gossip, the ring, tokens (`bench thousand --help`)
-  bench streams [OPTIONS]      SSTables from node to node, beside a plain copy, of both (`bench streams --help`)
-  bench joins [OPTIONS]        a node comes and goes, with 1 to 256 tokens, of both (`bench joins --help`)
-  bench scaleout [OPTIONS]     a fourth node joins three under load, second by second, of both (`bench scaleout --help`)
+  bench streams [OPTIONS]      SSTables from node to node, of both (`bench streams --help`)
+  bench joins [OPTIONS]        a node comes and goes, 1 to 256 tokens (`bench joins --help`)
+  bench scaleout [OPTIONS]     a fourth node joins three under load (`bench scaleout --help`)
   bench insn [PATH...] [--record REASON]
                                instructions and allocations of the hot paths, in process, beside those recorded
   campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] | campaign KIND --resume | campaign planted [BUG]

@@ -291,7 +291,8 @@ fn configure(member: &Member, seed: &str, layout: &Layout, more: &str) -> Outcom
     let memory = memory.map(|bytes| format!("memory_budget: {bytes}\nmemory_pretouch: true\n"));
     let memory = memory.unwrap_or_default();
     let settings = format!(
-        "{shards}{memory}cluster_name: {CLUSTER}\nendpoint_snitch: GossipingPropertyFileSnitch\nnum_tokens: {}\n{more}{}\n\
+        "{shards}{memory}cluster_name: {CLUSTER}\nnum_tokens: {}\n{more}{}\n\
+         endpoint_snitch: GossipingPropertyFileSnitch\n\
          seed_provider: [ {{ class_name: SimpleSeedProvider, parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n",
         layout.tokens, layout.settings
     );
@@ -435,10 +436,13 @@ pub fn stop() -> Outcome {
     Ok(fs::remove_dir_all(home())?)
 }
 
-/// Does a process do anything yet? A child of this one that has ended may be there as a zombie.
+/// Does a process do anything yet? A child of this one that has ended may be there as a zombie; its
+/// files are closed once the last of its threads has gone.
 fn is_running(pid: &str) -> bool {
-    let stat = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
-    stat.is_ok_and(|stat| !stat.contains(") Z "))
+    let process = Path::new("/proc").join(pid.trim());
+    let stat = fs::read_to_string(process.join("stat"));
+    let threads = fs::read_dir(process.join("task")).map_or(0, Iterator::count);
+    stat.is_ok_and(|stat| !stat.contains(") Z ")) || threads > 1
 }
 
 #[cfg(test)]

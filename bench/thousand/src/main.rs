@@ -1,5 +1,6 @@
-//! `thousand [NODES [TOKENS]]`: a ring of so many nodes (1,000) in one process: how long news take by gossip,
-//! what gossip costs a node, and what it costs to compute the ring and to choose tokens in it.
+//! `thousand [NODES [TOKENS]]`: a ring of so many nodes (1,000) in one process: how long news take
+//! by gossip, what gossip costs a node, and what it costs to compute the ring and to choose tokens
+//! in it.
 //!
 //! Messages are written and read as they travel, and each takes a millisecond. CPU is that of one
 //! core of this machine. Exits with 1 where the nodes do not come to know the same.

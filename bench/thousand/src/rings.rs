@@ -20,9 +20,7 @@ const TIMES: u32 = 10;
 
 /// Prints it.
 pub fn measure(count: usize) {
-    println!(
-        "the ring of {count} nodes in {RACKS} racks, {REPLICAS} replicas, for each shard that keeps one"
-    );
+    println!("the ring of {count} nodes in {RACKS} racks, {REPLICAS} replicas, on each node");
     for tokens in TOKENS {
         // in a process of its own, whose memory is that of this ring
         let program = std::env::current_exe().expect("this program has a path");

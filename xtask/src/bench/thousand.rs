@@ -6,8 +6,8 @@ use crate::machine::{self, Outcome};
 
 pub const HELP: &str = "\
 cargo xtask bench thousand [--nodes 1000]
-  so many nodes gossip in one process: how long news take, CPU, memory and bytes of each node; what the ring costs to compute, and a
-  newcomer's tokens to choose";
+  so many nodes gossip in one process: how long news take, CPU, memory and bytes of each node; what
+  the ring costs to compute, and a newcomer's tokens to choose";
 
 /// `bench thousand [OPTIONS]`
 pub fn run(args: &[String]) -> Outcome {

@@ -39,7 +39,8 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds [FROM] [COUNT] 
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | campaign streams [RELEASE] | \
-                     campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list | campaign kills [COUNT [SEED]] | \
+                     campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list | \
+                     campaign kills [COUNT [SEED]] | \
                      campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS] | \
                      campaign forms [SHARE] | campaign forms --planted [PLANT...]";
 

@@ -38,7 +38,7 @@ const STRINGS_LEFT: &Table = &[
     ("crates/sstable", 9),
     ("crates/storage", 25),
     ("crates/types", 19),
-    ("xtask", 115),
+    ("xtask", 114),
 ];
 
 pub fn check(tree: &Tree, report: &mut Report) {

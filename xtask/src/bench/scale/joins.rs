@@ -10,8 +10,8 @@ use crate::{load, members};
 
 pub const HELP: &str = "\
 cargo xtask bench joins [--gb 2] [--tokens 1,16,256] [--repeats 1] [--systems helenus,cassandra]
-  three nodes with N GB each (3 replicas); a fourth one bootstraps, and is decommissioned again, not throttled: for each number of tokens
-  on each system in turn
+  three nodes with N GB each (3 replicas); a fourth one bootstraps, and is decommissioned again,
+  not throttled: for each number of tokens on each system in turn
   prints seconds, and seconds of CPU of all nodes, beside those with the first number of tokens
   raw results are kept under bench/results/";
 

@@ -14,11 +14,14 @@ use crate::machine::{self, Outcome};
 use crate::members::{self, Member};
 
 pub const HELP: &str = "\
-cargo xtask bench scaleout [--gb 5] [--share 0.5] [--quiet 30] [--warm 30] [--settings 'a: b'] [--systems helenus,cassandra]
-  three nodes with N GB each (3 replicas, LOCAL_QUORUM), reads and updates in halves: first as many as they can do, then that share of
-  them while a fourth node bootstraps; quiet: seconds before and after
+cargo xtask bench scaleout [--gb 5] [--share 0.5] [--quiet 30] [--warm 30] [--settings 'a: b']
+                           [--systems helenus,cassandra]
+  three nodes with N GB each (3 replicas, LOCAL_QUORUM), reads and updates in halves: first as many
+  as they can do, then that share of them while a fourth node bootstraps
+  quiet: seconds before and after
   streams are throttled as cassandra.yaml has it, unless settings say otherwise
-  prints throughput and latency before, during and after, and the worst second; each second stands in a table and a plot
+  prints throughput and latency before, during and after, and the worst second; each second stands
+  in a table and a plot
   raw results and plots are kept under bench/results/";
 
 const NODES: u8 = 3;
@@ -221,8 +224,9 @@ fn summary(system: System, run: &Run) -> Outcome<String> {
         let written: f64 = part.iter().map(|second| second.written).sum();
         write!(
             text,
-            "\n  {name}: {:>6.0} done a second, {:.0} % in the worst one; p99 {:.2} ms ({:.1} times), worst {worst:.0} ms; \
-             {failed} failed; {:.0} MB/s written by the newcomer",
+            "\n  {name}: {:>6.0} done a second, {:.0} % in the worst one; \
+             p99 {:.2} ms ({:.1} times), worst {worst:.0} ms; {failed} failed; \
+             {:.0} MB/s written by the newcomer",
             median(part.iter().map(|second| second.done)),
             100.0 * least / run.rate,
             p99(part),
@@ -239,7 +243,8 @@ fn plot(system: System, run: &Run) -> Outcome<String> {
     const HEIGHT: f64 = 180.0;
     let step = WIDTH / run.seconds.len().max(1) as f64;
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" font-family=\"sans-serif\" font-size=\"12\">\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n",
         2.0 * HEIGHT + 60.0
     );
     let (from, to) = run.joined;

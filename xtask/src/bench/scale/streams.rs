@@ -15,8 +15,9 @@ use crate::{load, members};
 
 pub const HELP: &str = "\
 cargo xtask bench streams [--gb 2] [--repeats 3] [--systems helenus,cassandra]
-  a node has N GB in one table, and another one without data fetches it (`nodetool rebuild`), not throttled; with each system in turn,
-  and beside it the same files copied over a TCP connection of loopback to the same disk
+  a node has N GB in one table, and another one without data fetches it (`nodetool rebuild`), not
+  throttled; with each system in turn, and beside it the same files copied over a TCP connection of
+  loopback to the same disk
   prints MB/s, MB for each second of CPU of both nodes together, and ratios
   raw results are kept under bench/results/";
 
@@ -68,7 +69,8 @@ pub fn run(args: &[String]) -> Outcome {
             let run = measure(*system, options.gb)?;
             let (word, of_copy) = (system.word(), 100.0 * run.rate / run.copy);
             let line = format!(
-                "{word:<10}{:>8.1} MB/s {:>8.1} MB/s copied ({of_copy:>5.1} %) {:>8.1} MB per CPU second",
+                "{word:<10}{:>8.1} MB/s {:>8.1} MB/s copied ({of_copy:>5.1} %) \
+                 {:>8.1} MB per CPU second",
                 run.rate, run.copy, run.per_cpu
             );
             println!("{line}");

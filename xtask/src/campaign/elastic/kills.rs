@@ -1,6 +1,7 @@
-//! `cargo xtask campaign kills [COUNT [SEED]]`: real nodes of a ring of Helenus get SIGKILL at random
-//! moments of bootstrap, decommission and replace, under load. Afterwards the operation is taken up
-//! again as an operator would, and nothing may be missing. Recorded under `docs/campaigns/`.
+//! `cargo xtask campaign kills [COUNT [SEED]]`: real nodes of a ring of Helenus get SIGKILL at
+//! random moments of bootstrap, decommission and replace, under load. Afterwards the operation is
+//! taken up again as an operator would, and nothing may be missing. Recorded under
+//! `docs/campaigns/`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -124,8 +125,10 @@ pub fn campaign(words: &[&str]) -> Outcome {
         .collect();
     let root = format!("{}/", machine::root().display());
     let text = format!(
-        "Commit {}; seed {seed}; {} s. Again: `cargo xtask campaign kills {count} {seed}`. Requests of RF 1, 2, 3 (failed, \
-         conditional ones): {}. Found: {}.\n\n| kill | during | of | after | then | ring whole after |\n|---|---|---|---|---|---|\n{}{}",
+        "Commit {}; seed {seed}; {} s. Again: `cargo xtask campaign kills {count} {seed}`. \
+         Requests of RF 1, 2, 3 (failed, conditional ones): {}. Found: {}.\n\n\
+         | kill | during | of | after | then | ring whole after |\n|---|---|---|---|---|---|\n\
+         {}{}",
         crate::campaign::commit()?,
         begun.elapsed().as_secs(),
         figures.join(", "),
