@@ -11,7 +11,9 @@ Commands on standard input, each answered by lines and `done`:
 
     end                       no more requests; what they came to
     compare N HOST...         all rows of a keyspace at ALL through each of the nodes
-    differing N HOST          partitions whose replicas differ, by the traces of reads at ALL; such a read mends them
+    differing N HOST [KILLED] partitions whose replicas differ, by the traces of reads at ALL; such a read mends them.
+                              KILLED: when a node was killed, in seconds since 1970. A coordinator that dies takes its
+                              hints along, and replicas may differ in what was written just then: `near: ` says so
     truncate N                the table `bulk` of a keyspace
     replicate N REPLICATION   another replication of a keyspace
     logs HOST                 what a Helenus said, as `LEVEL message`
@@ -45,6 +47,7 @@ TIMEOUT_SECONDS = 30
 SHOWN_MAX = 5
 FILL_TRIES = 3
 WAIT_SECONDS = 60
+NEAR_SECONDS = 3
 
 TABLES = {
     'rows': '(k int, c int, v int, PRIMARY KEY (k, c))',
@@ -209,7 +212,7 @@ class Keyspace:
             yield f'{self.name}: at ALL through {host} bulk: {len(found)} rows of {len(want)}, e.g. without {sorted(lost)[:5]}'
 
 
-    def differing(self, host, session):
+    def differing(self, host, session, killed):
         """A line for each partition, and when it was written last."""
         prepared = self.prepare(session, ConsistencyLevel.ALL)
         for name, keys in (('read', PARTITIONS), ('get', CONDITIONALS), ('bulk', BULK_PARTITIONS)):
@@ -218,8 +221,11 @@ class Keyspace:
                 future.result()
                 trace = future.get_query_trace(max_wait=WAIT_SECONDS)
                 if any('igest mismatch' in event.description for event in trace.events):
-                    last = self.conditionals[k].last if name == 'get' else max(row.last for row in self.partitions[k].rows)
-                    yield f'{self.name}: {name} {k} through {host}, last written {last if name != "bulk" else "at first"}'
+                    rows = {'read': self.partitions, 'bulk': []}.get(name)
+                    rows = [self.conditionals[k]] if rows is None else rows[k].rows if rows else []
+                    near = [row.last for row in rows if killed and abs(row.last - killed) < NEAR_SECONDS]
+                    last = max((row.last for row in rows), default=0)
+                    yield f'{"near" if near else "WRONG"}: {self.name}: {name} {k} through {host}, last written {last:.1f}'
 
 
 class Load:
@@ -272,9 +278,9 @@ def compare(keyspace, hosts):
         cluster.shutdown()
 
 
-def differing(keyspace, host):
+def differing(keyspace, host, killed=0):
     cluster, session = connect([host], WhiteListRoundRobinPolicy([host]))
-    yield from keyspace.differing(host, session)
+    yield from keyspace.differing(host, session, float(killed))
     cluster.shutdown()
 
 

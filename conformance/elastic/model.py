@@ -8,14 +8,14 @@ class Register:
 
     def __init__(self, value=None):
         self.possible = {value}
-        self.last = ''
+        self.last = 0
 
     def acknowledged(self, value):
         self.possible = {value}
 
     def attempted(self, value):
         self.possible = self.possible | {value}
-        self.last = time.strftime('%H:%M:%S')
+        self.last = time.time()
 
     def allows(self, value):
         return value in self.possible

@@ -10,7 +10,7 @@ mod scenario;
 mod stages;
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::machine::{self, Outcome};
 use crate::members::{self, Member};
@@ -30,6 +30,8 @@ struct Found {
     seen: Seen,
     took: Duration,
     figures: Vec<Figures>,
+    /// When a node was killed, in seconds since 1970.
+    killed: Option<String>,
     /// Reads at ALL that found replicas which differ, once the clients were done.
     differing: u64,
     problems: Vec<String>,
@@ -178,6 +180,10 @@ fn change(
     let watched: Vec<_> = subject.into_iter().chain(newcomer).map(|one| one.ip.clone()).collect();
     let change = Change { scenario, release, members, newcomer };
     let begun = Instant::now();
+    if scenario.dead().is_some() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        found.killed = Some(now.as_secs_f64().to_string());
+    }
     let (done, seen) = stages::watch(&observers, &watched, || change.make(load));
     found.took = begun.elapsed();
     if done.is_ok() {
@@ -209,14 +215,15 @@ fn compare(scenario: &Scenario, members: &[Member], load: &mut Load, found: &mut
         let before = members::mismatches(members)?;
         let number = factor.to_string();
         // asked before the first comparison, which mends what differs
-        let named = match must_agree {
-            true => load.ask(&["differing", &number, hosts[0]])?,
-            false => Vec::new(),
-        };
+        let mut words = vec!["differing", &number, hosts[0]];
+        words.extend(found.killed.as_deref());
+        let named = if must_agree { load.ask(&words)? } else { Vec::new() };
         found.problems.extend(load.ask(&[&["compare", &number], &hosts[..]].concat())?);
         let differing = members::mismatches(members)?.saturating_sub(before);
         found.differing += differing;
-        if differing > 0 && must_agree {
+        let is_explained = !named.is_empty() && named.iter().all(|line| line.starts_with("near: "));
+        named.iter().for_each(|line| println!("{line}"));
+        if differing > 0 && must_agree && !is_explained {
             let what = "reads at ALL found differing replicas";
             let named = named.join("; ");
             found.problems.push(format!("RF {factor}: {differing} {what}: {named}"));

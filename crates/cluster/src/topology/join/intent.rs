@@ -124,13 +124,16 @@ impl Situation<'_> {
         self.others.values().flat_map(of).collect()
     }
 
-    /// Nobody else may have this node's address. Who was about to join there may be forgotten.
+    /// Nobody else may have this node's address. Who was about to join there may be forgotten, and
+    /// so may who had not said yet that it would.
     fn check_address(&self) -> Result<(), JoinError> {
         let Some(own) = self.states.get(&self.local) else { return Ok(()) };
         let host_id = Uuid::from_bytes(self.host_id).to_string();
         let is_another = own.get(AppState::HOST_ID).is_some_and(|other| other != host_id);
         let status = own.status();
-        match is_another && !status.is_dead() && !status.is_joining() {
+        let had_only_begun = status == Status::None && own.get(AppState::TOKENS).is_none();
+        let may_go = status.is_dead() || status.is_joining() || had_only_begun;
+        match is_another && !may_go {
             true => Err(JoinError::AddressTaken(self.local)),
             false => Ok(()),
         }
@@ -163,5 +166,59 @@ impl Situation<'_> {
         }
         let replaces = Some(Replaced { address, tokens: tokens.clone(), host_id });
         Ok(Intent { kind: Kind::Fetch, replaces, tokens })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gossip::{EndpointState, HeartBeat, Versioned};
+
+    use super::*;
+
+    fn node(host: u8) -> Address {
+        Address::new([10, 0, 0, host], 7000)
+    }
+
+    /// What a node that starts without data decides, where the ring says this of its address.
+    fn starts(replaces: bool, said: &[(AppState, &str)]) -> Result<Intent, JoinError> {
+        let state = |said: &[(AppState, &str)]| {
+            let mut state = EndpointState::new(HeartBeat { generation: 1, version: 1 });
+            let values = said.iter().map(|(kind, value)| (*kind, Versioned::new(*value, 1)));
+            state.values.extend(values);
+            state
+        };
+        let tokens = gossip::write_tokens(&[Token(5)]);
+        let dead = [(AppState::STATUS_WITH_PORT, "NORMAL,5"), (AppState::TOKENS, &*tokens)];
+        let states = States::from([(node(1), state(said)), (node(2), state(&dead))]);
+        let mut config = Config::default();
+        if replaces {
+            config.set_all(["replace_address_first_boot=10.0.0.2"]).expect("a setting");
+        }
+        let situation = Situation {
+            config: &config,
+            local: node(1),
+            host_id: [7; 16],
+            saved: &SavedPlace::default(),
+            is_seed: false,
+            states: &states,
+            others: &Nodes::new(),
+        };
+        situation.intent()
+    }
+
+    #[test]
+    fn an_address_is_free_of_who_had_only_begun() {
+        let host = (AppState::HOST_ID, "00000000-0000-4000-8000-000000000001");
+        let tokens = gossip::write_tokens(&[Token(9)]);
+        for replaces in [false, true] {
+            let is_free = |said: &[_]| starts(replaces, &[&[host], said].concat()).is_ok();
+            let status = |text| (AppState::STATUS_WITH_PORT, text);
+            // it took part in gossip, and was killed before it said what it was about to do
+            assert!(is_free(&[]));
+            assert!(is_free(&[status("BOOT,1")]) && is_free(&[status("LEFT,1,2")]));
+            assert!(is_free(&[status("BOOT_REPLACE,10.0.0.2:7000")]));
+            assert!(!is_free(&[status("NORMAL,1")]) && !is_free(&[status("shutdown,true")]));
+            assert!(!is_free(&[(AppState::TOKENS, &*tokens)]));
+        }
     }
 }
