@@ -108,7 +108,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
     }
     let (figures, said) = kills.load.end()?;
     said.iter().for_each(|line| println!("{line}"));
-    problems.extend(said.into_iter().filter(|line| line.starts_with("WRONG: ")));
+    problems.extend(said.into_iter().filter(|line| is_wrong(line)));
     if problems.is_empty() {
         problems.extend(kills.compare()?);
     }
@@ -316,7 +316,7 @@ impl Kills {
     fn compare(&mut self) -> Outcome<Vec<String>> {
         let hosts: Vec<String> = self.members.iter().map(|one| one.ip.clone()).collect();
         let mut problems = Vec::new();
-        for factor in FACTORS {
+        for factor in FACTORS.into_iter().filter(|factor| *factor > 1) {
             let mut words = vec!["compare".to_owned(), factor.to_string()];
             words.extend(hosts.iter().cloned());
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -324,6 +324,12 @@ impl Kills {
         }
         Ok(problems)
     }
+}
+
+/// Is it a fault? Of one replica nothing can be said: what goes with a dead node may leave older
+/// rows to be seen, which a node still has that was the replica once.
+fn is_wrong(line: &str) -> bool {
+    line.starts_with("WRONG: ") && !line.starts_with("WRONG: elastic_1:")
 }
 
 fn decommission_of(leaver: &Member) -> Outcome<Child> {
