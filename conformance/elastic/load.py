@@ -9,6 +9,7 @@ knows what a read may show.
 
 Commands on standard input, each answered by lines and `done`:
 
+    pause, resume             no requests for a while
     end                       no more requests; what they came to
     compare N HOST...         all rows of a keyspace at ALL through each of the nodes
     differing N HOST [KILLED] partitions whose replicas differ, by the traces of reads at ALL; such a read mends them.
@@ -233,6 +234,7 @@ class Load:
 
     def __init__(self, seed, keyspaces):
         self.keyspaces, self.ends = keyspaces, threading.Event()
+        self.turns = [threading.Lock() for _ in range(WORKERS)]
         self.threads = [threading.Thread(target=self.work, args=(n, random.Random(seed * 1000 + n))) for n in range(WORKERS)]
         for thread in self.threads:
             thread.start()
@@ -244,14 +246,29 @@ class Load:
             k, c = chance.randrange(worker, PARTITIONS, WORKERS), chance.randrange(ROWS)
             kind, = chance.choices(list(SHARES), SHARES.values())
             value += WORKERS
-            if kind == 'set' and not keyspace.may_lose:
-                keyspace.compare_and_set(chance.randrange(worker, CONDITIONALS, WORKERS))
-            elif kind == 'read':
-                keyspace.read(k)
-            elif kind == 'delete_partition':
-                keyspace.delete_partition(k)
-            else:
-                keyspace.write(k, c, None if kind == 'delete' else value)
+            with self.turns[worker]:
+                self.one(worker, chance, keyspace, kind, (k, c), value)
+
+    def one(self, worker, chance, keyspace, kind, row, value):
+        k, c = row
+        if kind == 'set' and not keyspace.may_lose:
+            keyspace.compare_and_set(chance.randrange(worker, CONDITIONALS, WORKERS))
+        elif kind == 'read':
+            keyspace.read(k)
+        elif kind == 'delete_partition':
+            keyspace.delete_partition(k)
+        else:
+            keyspace.write(k, c, None if kind == 'delete' else value)
+
+    def pause(self):
+        for turn in self.turns:
+            turn.acquire()
+        return []
+
+    def resume(self):
+        for turn in self.turns:
+            turn.release()
+        return []
 
     def end(self):
         self.ends.set()
@@ -324,8 +341,8 @@ def main():
 
 
 def answers(command, arguments, load, session):
-    if command == 'end':
-        return load.end()
+    if command in ('pause', 'resume', 'end'):
+        return getattr(load, command)()
     if command == 'logs':
         return logs(*arguments)
     keyspace = load.keyspaces[int(arguments[0]) - 1]

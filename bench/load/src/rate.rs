@@ -42,7 +42,7 @@ fn told() -> Arc<AtomicBool> {
 /// `rate HOST... [OPTIONS]`
 pub async fn run(words: &[String]) -> Outcome<bool> {
     let known = [
-        &["rate", "in-flight", "level", "retries", "until-told", "each-second"],
+        &["rate", "in-flight", "level", "retries", "until-told", "each-second", "closed"],
         &table::OPTIONS[..],
         &Mix::OPTIONS,
         &Times::OPTIONS,
@@ -56,6 +56,7 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     if rate.is_nan() || rate <= 0.0 {
         return Err("--rate wants more than nothing".into());
     }
+    let is_closed = options.has("closed");
     let most: u32 = options.one("in-flight", IN_FLIGHT)?;
     let mix = Mix::parse(&options)?;
     let level = session::level(&options.one("level", "LOCAL_QUORUM".to_owned())?)?;
@@ -78,11 +79,16 @@ pub async fn run(words: &[String]) -> Outcome<bool> {
     let mut timer = Timer::new()?;
     let has_ended = Cell::new(false);
     let send = async {
-        let due = |n: u32| begin + Duration::from_secs_f64(f64::from(n) / rate);
         let end = begin + times.warm + times.measured;
+        // a closed load sends when there is room, and nothing is due before
+        let due = |n: u32| match is_closed {
+            true => Instant::now(),
+            false => begin + Duration::from_secs_f64(f64::from(n) / rate),
+        };
         for due in (0..).map(due).take_while(|due| *due < end && !is_over.load(Ordering::Relaxed)) {
             timer.until(due).await;
             let place = Arc::clone(&room).acquire_owned().await?;
+            let due = if is_closed { Instant::now() } else { due };
             let operation = table.any(mix.any(&mut rng), &mut rng);
             let (table, figures) = (Rc::clone(&table), Rc::clone(&figures));
             let seconds = Rc::clone(&seconds);

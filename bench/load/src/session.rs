@@ -169,10 +169,8 @@ pub async fn plain(
         Retries::None => Arc::new(FallthroughRetryPolicy::new()),
         Retries::Default => Arc::new(DefaultRetryPolicy::new()),
     };
-    let profile = within(&center)
-        .retry_policy(policy)
-        .speculative_execution_policy(None)
-        .consistency(level);
+    let profile =
+        within(&center).retry_policy(policy).speculative_execution_policy(None).consistency(level);
     let size = if pool.is_shard_aware { PoolSize::PerShard } else { PoolSize::PerHost };
     let builder = builder(hosts)
         .pool_size(size(pool.connections))

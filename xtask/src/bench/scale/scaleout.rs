@@ -27,16 +27,16 @@ cargo xtask bench scaleout [--gb 5] [--share 0.5] [--quiet 30] [--warm 30] [--se
 const NODES: u8 = 3;
 /// Requests in flight where it is found how many the ring can do.
 const IN_FLIGHT: &str = "64";
-/// More than any ring can do here.
-const ALL_RATE: &str = "200000";
 /// How long it is tried.
-const CAPACITY_SECONDS: &str = "20";
+const CAPACITY: Duration = Duration::from_secs(20);
+/// Longer than anything takes.
+const ENDLESS: &str = "100000";
 
 struct Options {
     gb: f64,
     share: f64,
     quiet: Duration,
-    warm: String,
+    warm: Duration,
     settings: String,
     systems: Vec<System>,
 }
@@ -47,7 +47,7 @@ impl Options {
             gb: 5.0,
             share: 0.5,
             quiet: Duration::from_secs(30),
-            warm: "30".to_owned(),
+            warm: Duration::from_secs(30),
             settings: String::new(),
             systems: System::ALL.to_vec(),
         };
@@ -57,7 +57,7 @@ impl Options {
                 "--gb" => options.gb = value.parse()?,
                 "--share" => options.share = value.parse()?,
                 "--quiet" => options.quiet = Duration::from_secs_f64(value.parse()?),
-                "--warm" => options.warm = value.to_owned(),
+                "--warm" => options.warm = Duration::from_secs_f64(value.parse()?),
                 "--settings" => options.settings = value.replace(';', "\n"),
                 "--systems" => options.systems = System::parse_all(value)?,
                 other => return Err(format!("unknown option {other}\n{HELP}").into()),
@@ -108,7 +108,7 @@ fn measure(system: System, options: &Options) -> Outcome<Run> {
     let ring = Ring::start(system, NODES, 16, &options.settings)?;
     let rows = super::rows(options.gb);
     ring.fill(rows, usize::from(NODES))?;
-    let rate = options.share * capacity(&ring, rows, &options.warm)?;
+    let rate = options.share * capacity(&ring, rows, options.warm)?;
     let each = members::home().join("seconds.csv");
     let newcomer = ring.newcomer()?;
     let mut load = begin_load(&ring, rows, rate, &each)?;
@@ -134,20 +134,23 @@ fn measure(system: System, options: &Options) -> Outcome<Run> {
 }
 
 /// Operations a second that the ring can do.
-fn capacity(ring: &Ring, rows: u64, warm: &str) -> Outcome<f64> {
+fn capacity(ring: &Ring, rows: u64, warm: Duration) -> Outcome<f64> {
     let mut load = ring.rate();
-    load.args(["--rows", &rows.to_string(), "--rate", ALL_RATE, "--in-flight", IN_FLIGHT]);
-    load.args(["--warm", warm, "--seconds", CAPACITY_SECONDS]);
-    match machine::output(&mut load)? {
-        (true, text) => load::figure(&text, "per_second"),
-        (false, text) => Err(format!("the ring does not bear all it can do: {text}").into()),
-    }
+    load.args(["--rows", &rows.to_string(), "--closed", "--in-flight", IN_FLIGHT]);
+    load.args(["--warm", &warm.as_secs_f64().to_string(), "--seconds", ENDLESS, "--until-told"]);
+    let mut load = load.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    std::thread::sleep(warm + CAPACITY);
+    drop(load.stdin.take());
+    let output = load.wait_with_output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("all that the ring can do: {}", text.trim_end());
+    load::figure(&text, "per_second")
 }
 
 fn begin_load(ring: &Ring, rows: u64, rate: f64, each: &Path) -> Outcome<Child> {
     let mut load: Command = ring.rate();
     load.args(["--rows", &rows.to_string(), "--rate", &format!("{rate:.0}"), "--retries"]);
-    load.args(["--warm", "0", "--seconds", "100000", "--until-told", "--each-second"]).arg(each);
+    load.args(["--warm", "0", "--seconds", ENDLESS, "--until-told", "--each-second"]).arg(each);
     Ok(load.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
 }
 

@@ -109,9 +109,6 @@ pub fn campaign(words: &[&str]) -> Outcome {
     let (figures, said) = kills.load.end()?;
     said.iter().for_each(|line| println!("{line}"));
     problems.extend(said.into_iter().filter(|line| is_wrong(line)));
-    if problems.is_empty() {
-        problems.extend(kills.compare()?);
-    }
     let all: Vec<&str> = kills.members.iter().map(|one| one.ip.as_str()).collect();
     println!("the ring at the end: {}", all.join(" "));
     problems.extend(logs::errors(&kills.members, (None, None), &mut kills.load)?);
@@ -169,6 +166,12 @@ impl Kills {
         };
         stages::until_still(&self.all())?;
         let took = begun.elapsed().as_secs_f64();
+        self.load.must(&["pause"])?;
+        let wrong = self.compare()?;
+        self.load.must(&["resume"])?;
+        if !wrong.is_empty() {
+            return Err(wrong.join("; ").into());
+        }
         writeln!(
             self.lines,
             "| {number} | {doing:?} | {victim:?} | {:.1} s | {then} | {took:.1} s |",
