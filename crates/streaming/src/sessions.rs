@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use env::sync::{OneshotReceiver, OneshotSender, oneshot};
 use env::{Class, Env, Instant};
@@ -52,13 +51,8 @@ pub(crate) struct Sessions {
     env: Env,
     engine: Rc<Engine>,
     host: Rc<dyn Host>,
-    /// Does a session begin only if there is room for what it brings?
-    checks_space: bool,
+    settings: Settings,
     slow: SlowEvents,
-    /// How long the other node may take to say that it has a file.
-    transfer_timeout: Duration,
-    /// Sessions with a node of a plan that fetches all that this node should have.
-    connections: usize,
     chooser: Chooser,
     ledger: Rc<Ledger>,
     channels: Rc<Channels>,
@@ -95,10 +89,8 @@ impl Sessions {
             env: engine.env().clone(),
             engine: Rc::clone(engine),
             host: Rc::clone(host),
-            checks_space: settings.checks_space,
+            settings: *settings,
             slow: SlowEvents::new(settings.slow_event),
-            transfer_timeout: settings.transfer_timeout,
-            connections: settings.connections,
             chooser: Chooser::new(engine, host, settings.whole_files),
             ledger: Rc::clone(ledger),
             channels: Rc::clone(channels),
@@ -152,7 +144,7 @@ impl Sessions {
         let mut waiting = Vec::new();
         let mut failed = Vec::new();
         self.ledger.begin_plan(id, plan.operation, false);
-        for (id, requests, gives) in plan.sessions(id, self.connections) {
+        for (id, requests, gives) in plan.sessions(id, self.settings.connections) {
             let (done, end) = oneshot();
             let this = Rc::clone(self);
             let operation = plan.operation;
@@ -241,7 +233,7 @@ impl Sessions {
         let is_due = |file: &FileNumber| running.gives.borrow().contains_key(file);
         let of = (id, &*running.progress);
         if running.watch.run(&self.env, &*self.host, of, is_due).await {
-            let limit = self.transfer_timeout;
+            let limit = self.settings.transfer_timeout;
             let why = format!(
                 "Session timed out: a file was not acknowledged within {limit:?} \
                  (stream_transfer_task_timeout)"
@@ -304,7 +296,7 @@ impl Sessions {
         let after = running.session.borrow().state().clone();
         if !announced.is_empty() && !after.is_final() {
             running.progress.expect(Direction::In, &announced);
-            if self.checks_space {
+            if self.settings.checks_space {
                 self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
             }
         }
