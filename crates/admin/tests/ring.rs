@@ -111,6 +111,7 @@ fn figures_as_cassandra_prints_them() {
          2097152 bytes total (66.67%)\n\
          \x20           /data/ks/t-1/nb-1-big-Data.db 2097152/2097152 bytes (100%) sent to \
          idx:0/10.0.0.2\n\
+         \x20       1.50 MiB/s, 2 s left\n\
          Read Repair Statistics:\n\
          Attempted: 0\n\
          Mismatch (Blocking): 3\n\

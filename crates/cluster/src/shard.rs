@@ -168,7 +168,7 @@ impl Shard {
         config: Arc<Config>,
         identity: Arc<Identity>,
         components: &Components,
-        registry: &Registry,
+        registry: &Rc<Registry>,
         publish: impl Fn(&Event) + 'static,
     ) -> Rc<Self> {
         let context = ShardContext::new(engine, config, identity, registry);
@@ -207,7 +207,7 @@ impl Shard {
             &virtual_tables,
         );
         let replica = paths.replica(&context, components, &peers, &schema);
-        let topology = Topology::new(&context, components, &peers);
+        let topology = Topology::new(&context, components, &peers, registry);
         components.add(&peers);
         components.add(&clients);
         components.add(&saved_caches);

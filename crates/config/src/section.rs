@@ -74,6 +74,8 @@ pub struct Cdc {
     pub total_space: Option<u64>,
     /// `cdc_block_writes`.
     pub blocks_writes: bool,
+    /// `cdc_on_repair_enabled`: does what other nodes stream go through the commit log?
+    pub captures_streams: bool,
     /// `cdc_free_space_check_interval`.
     pub check_interval: Duration,
 }
@@ -167,6 +169,18 @@ pub struct Streams {
     pub tcp_user: Duration,
     /// `skip_stream_disk_space_check`.
     pub skips_space_check: bool,
+    /// `streaming_stats_enabled`: are plans remembered?
+    pub remembers: bool,
+    /// `streaming_state_expires`: for how long.
+    pub remembered_for: Duration,
+    /// `streaming_state_size`: in how much memory.
+    pub remembered_bytes: u64,
+    /// `stream_transfer_task_timeout`.
+    pub transfer_timeout: Duration,
+    /// `streaming_connections_per_host`; at least one.
+    pub connections: usize,
+    /// `streaming_slow_events_log_timeout`.
+    pub slow_event: Duration,
 }
 
 /// How fast a node sends files, in bytes a second; zero for no limit.

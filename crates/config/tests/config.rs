@@ -111,6 +111,7 @@ fn compression_and_capture_of_the_log_are_read() {
     let cdc = config.cdc.unwrap();
     assert_eq!(cdc.directory, std::path::Path::new("./data/cdc_raw"));
     assert_eq!((cdc.total_space, cdc.blocks_writes), (Some(64 << 20), false));
+    assert!(cdc.captures_streams, "cdc_on_repair_enabled");
     let plain = Config::from_yaml("commitlog_compression:\n").unwrap();
     assert_eq!((plain.commitlog_compression, plain.cdc), (None, None));
     let text = refusal("cdc_enabled: true\ncdc_raw_directory: x\ncommitlog_directory: x");

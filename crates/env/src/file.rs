@@ -14,6 +14,7 @@ use crate::io_kind::IoKind;
 use crate::open_options::OpenOptions;
 use crate::real::file::{self, RealFile};
 use crate::real::files;
+use crate::real::pipe::RealPipe;
 use crate::recorder::RecordedOp;
 use crate::sim::files::{self as sim_files, SimFile};
 
@@ -89,6 +90,25 @@ impl File {
     /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Takes bytes into a pipe, fewer at the end of the file.
+    pub(crate) async fn splice(
+        &self,
+        pipe: &Rc<RealPipe>,
+        offset: u64,
+        len: usize,
+    ) -> io::Result<usize> {
+        let (Kind::Real(file), Make::Real(driver)) = (&self.kind, &self.env.0.make) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        loop {
+            let taken = files::splice(&self.env, driver, file, pipe, (offset, len), self.class());
+            match taken.await {
+                Err(e) if transient(&e) => {}
+                taken => return taken,
+            }
+        }
     }
 
     async fn run(&self, op: FileOp, buf: Bytes) -> (io::Result<usize>, Bytes) {

@@ -10,6 +10,11 @@ pub(crate) enum FileOp {
         offset: u64,
         len: usize,
     },
+    /// Into a pipe.
+    Splice {
+        offset: u64,
+        len: usize,
+    },
     /// At most `most` bytes of the buffer, from its byte `from` on.
     Write {
         offset: u64,
@@ -32,7 +37,7 @@ pub(crate) enum FileOp {
 impl FileOp {
     pub fn kind(self) -> IoKind {
         match self {
-            Self::Read { .. } => IoKind::Read,
+            Self::Read { .. } | Self::Splice { .. } => IoKind::Read,
             Self::Write { .. } => IoKind::Write,
             Self::WriteBack { .. } => IoKind::WriteBack,
             Self::SyncData | Self::SyncAll => IoKind::Sync,
@@ -49,7 +54,7 @@ impl FileOp {
     /// What it costs of the device, with a buffer of `len` bytes.
     pub fn cost(self, len: usize) -> u64 {
         match self {
-            Self::Read { len: want, .. } => cost(want),
+            Self::Read { len: want, .. } | Self::Splice { len: want, .. } => cost(want),
             Self::Write { from, most, .. } => cost(Self::written(from, most, len).len()),
             Self::WriteBack { len, .. } => cost(usize::try_from(len).unwrap_or(usize::MAX)),
             Self::SyncData | Self::SyncAll => SYNC_COST,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
 
 use crate::env::{Env, Make};
+use crate::real::pipe::RealPipe;
 use crate::real::ring::Direction;
 use crate::real::sockets::{self, RealSocket};
 use crate::sim::net::{self as sim_net, SimListener, SimSocket};
@@ -215,6 +216,14 @@ impl TcpStream {
                 let first = bufs.iter().find(|b| !b.is_empty());
                 socket.try_write(first.map_or(&[], |b| b))
             }
+        }
+    }
+
+    /// Takes what fits of a pipe's bytes: None when nothing does.
+    pub(crate) fn try_splice(&self, pipe: &RealPipe, bytes: usize) -> io::Result<Option<usize>> {
+        match &self.kind {
+            StreamKind::Real(socket) => socket.try_splice(pipe, bytes),
+            StreamKind::Sim(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 

@@ -8,7 +8,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use env::real::{RealOptions, run};
-use env::{Class, Env, ListenOptions, Mesh, TcpListener, TcpStream};
+use env::{
+    Class, Env, File, IoKind, ListenOptions, Mesh, OpenOptions, Pipe, TcpListener, TcpStream,
+};
 
 /// After so long without a wake-up there will be none.
 const ASLEEP_FOR_GOOD: Duration = Duration::from_secs(60);
@@ -222,4 +224,48 @@ fn many_connections() {
         Ok::<(), io::Error>(())
     })
     .unwrap();
+}
+
+/// A file goes through a pipe into a socket, whole and in order, with direct I/O and without, past
+/// what the socket takes at once.
+#[test]
+fn a_file_is_spliced_into_a_socket() {
+    let path = std::env::temp_dir().join(format!("helenus-splice-{}", std::process::id()));
+    let byte = |n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8;
+    let content: Vec<u8> = (0..3_000_001).map(byte).collect();
+    std::fs::write(&path, &content).unwrap();
+    let file = path.clone();
+    run(options(1), move |env: Env, _: Mesh<u16>| {
+        let (path, content) = (file.clone(), content.clone());
+        async move {
+            let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+            let listener = TcpListener::bind(&env, any, ListenOptions::default())?;
+            let to = TcpStream::connect(&env, listener.local_addr().unwrap()).await?;
+            let (from, _) = listener.accept().await?;
+            let length = content.len();
+            let read = env.spawn_task(Class::Statement, async move {
+                let mut came = vec![0; 2 * length];
+                from.read_exact(&mut came).await.map(|()| came)
+            });
+            let pipe = Pipe::new(&env, 256 << 10)?.unwrap();
+            for options in [OpenOptions::READ, OpenOptions::READ.direct()] {
+                let file = File::open(&env, &path, options).await?.with_class(Class::Streaming);
+                let (mut at, before) = (0, env.stats().io(Class::Streaming, IoKind::Read).bytes);
+                while at < length {
+                    let taken = pipe.fill(&file, at as u64, (length - at).min(256 << 10)).await?;
+                    assert!(taken > 0);
+                    pipe.drain(&to).await?;
+                    at += taken;
+                }
+                assert_eq!(at, length);
+                let counted = env.stats().io(Class::Streaming, IoKind::Read).bytes - before;
+                assert_eq!(counted, length as u64, "it counts as a read of its class");
+            }
+            let came = read.await?;
+            assert!(came == [content.as_slice(), &content].concat());
+            Ok::<_, io::Error>(())
+        }
+    })
+    .unwrap();
+    std::fs::remove_file(&path).unwrap();
 }

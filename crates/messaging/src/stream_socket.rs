@@ -3,6 +3,7 @@
 
 use std::io;
 
+use env::TcpStream;
 use types::Address;
 
 use crate::open::Entered;
@@ -46,6 +47,11 @@ impl StreamSocket {
     /// Is what goes over it encrypted?
     pub fn is_encrypted(&self) -> bool {
         self.wire.is_encrypted()
+    }
+
+    /// The socket itself, if what goes over it is not encrypted.
+    pub fn plain(&self) -> Option<&TcpStream> {
+        self.wire.plain()
     }
 
     /// Reads at least one byte; 0 at the end.

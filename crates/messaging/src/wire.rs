@@ -46,6 +46,11 @@ impl Wire {
         self.tls.as_ref().is_some_and(|tls| tls.borrow().is_encrypted())
     }
 
+    /// The socket itself, if what goes over it is not encrypted.
+    pub fn plain(&self) -> Option<&TcpStream> {
+        self.tls.is_none().then_some(&self.socket)
+    }
+
     /// Has the other side shown a certificate of its address?
     pub fn is_certified_as(&self, address: IpAddr) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.borrow().is_certified_as(address))

@@ -56,6 +56,7 @@ fn log_settings(config: &Config) -> Result<LogSettings, NodeError> {
             directory: cdc.directory.clone(),
             total_bytes: cdc.total_space,
             blocks_writes: cdc.blocks_writes,
+            captures_streams: cdc.captures_streams,
             check_interval: cdc.check_interval,
         }),
         ignore_replay_errors: config.commitlog_ignore_replay_errors,

@@ -275,6 +275,11 @@ impl Table {
         }
     }
 
+    /// Has it an index of a class of its own, as storage-attached ones are?
+    pub fn has_custom_index(&self) -> bool {
+        self.indexes.values().any(Index::is_custom)
+    }
+
     /// The indexes that Cassandra itself keeps, each with its column.
     pub fn legacy_indexes(&self) -> impl Iterator<Item = (&Index, &Column)> {
         let legacy = self.indexes.values().filter(|index| !index.is_custom());

@@ -53,6 +53,16 @@ fn the_schema_of_a_first_start_is_served() {
 }
 
 #[test]
+fn an_index_with_a_class_is_custom() {
+    for (class, is_custom) in [(None, false), (Some("StorageAttachedIndex"), true)] {
+        let mut table = table("t", 1);
+        assert!(!table.clone().build().has_custom_index());
+        table.indexes.insert("i".to_owned(), Index { name: "i".to_owned(), ..index(class) });
+        assert_eq!(table.build().has_custom_index(), is_custom, "{class:?}");
+    }
+}
+
+#[test]
 fn each_object_that_is_not_served_is_named() {
     let mut triggered = table("audited", 1);
     triggered.triggers.insert("tr".to_owned(), "org.example.Audit".to_owned());

@@ -146,6 +146,7 @@ fn cdc(rng: &Rng) -> Option<CdcOptions> {
         directory: "/var/cdc_raw".into(),
         total_bytes: Some(if blocks_writes { 1 << 30 } else { small }),
         blocks_writes,
+        captures_streams: true,
         check_interval: Duration::from_millis(250),
     })
 }

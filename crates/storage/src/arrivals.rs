@@ -7,14 +7,18 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use env::sync::Semaphore;
-use schema::TableId;
+use schema::{Table, TableId};
 use sstable::descriptor::{Descriptor, Format, Version};
 use types::TokenRange;
 
+use crate::captured::{is_captured, write_through};
 use crate::compaction::Compactions;
+use crate::engine::Engine;
 use crate::error::StorageError;
+use crate::flush::Flushes;
 use crate::incoming::Place;
 use crate::maintenance::{Depth, Verifier};
 use crate::node_tables::NodeTables;
@@ -43,6 +47,7 @@ pub struct Arriver {
     tables: Rc<NodeTables>,
     verifier: Rc<Verifier>,
     compactions: Rc<Compactions>,
+    flushes: Rc<Flushes>,
 }
 
 impl Arriver {
@@ -50,11 +55,13 @@ impl Arriver {
         tables: &Rc<NodeTables>,
         verifier: &Rc<Verifier>,
         compactions: &Rc<Compactions>,
+        flushes: &Rc<Flushes>,
     ) -> Self {
         Self {
             tables: Rc::clone(tables),
             verifier: Rc::clone(verifier),
             compactions: Rc::clone(compactions),
+            flushes: Rc::clone(flushes),
         }
     }
 
@@ -135,9 +142,14 @@ impl Arriver {
     /// Makes all SSTables that came part of their table. None may be under way any more.
     ///
     /// # Errors
-    /// If that cannot be made durable, or they were abandoned: then none of them is part of it.
+    /// If that cannot be made durable, or they were abandoned: then none of them is part of it; of
+    /// a table with change data capture parts of them may be.
     pub async fn adopt(&self, id: TableId, arrivals: &Arrivals) -> Result<(), StorageError> {
-        let table = self.tables.engine()?.store(id)?.table();
+        let engine = self.tables.engine()?;
+        let table = engine.store(id)?.table();
+        if is_captured(&engine, &table) {
+            return self.write_all(&engine, &table, arrivals).await;
+        }
         let node_table = self.tables.table(id);
         let change = node_table.change().await;
         let _changing = arrivals.changing.acquire(1).await;
@@ -157,6 +169,25 @@ impl Arriver {
         self.tables.adopt(&table, &change, new, opened).await?;
         self.compactions.want(id);
         Ok(())
+    }
+
+    /// Writes what came through the commit log, and removes the SSTables once all of it is durable.
+    async fn write_all(
+        &self,
+        engine: &Rc<Engine>,
+        table: &Arc<Table>,
+        arrivals: &Arrivals,
+    ) -> Result<(), StorageError> {
+        let changing = arrivals.changing.acquire(1).await;
+        for sstable in arrivals.complete.take() {
+            let number = sstable.number;
+            let written = write_through(engine, table, &Arc::new(sstable)).await;
+            engine.files.forget(number);
+            written?;
+        }
+        self.flushes.flush(table.id).await?;
+        drop(changing);
+        self.abandon(arrivals).await
     }
 
     /// Removes what came and was not adopted. Nothing may be under way any more.

@@ -10,6 +10,7 @@
 
 mod arrivals;
 mod caches;
+mod captured;
 pub mod commitlog;
 pub mod compaction;
 mod disk_event;

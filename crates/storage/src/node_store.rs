@@ -79,7 +79,7 @@ impl NodeStore {
         let lifecycle = Lifecycle::new((&tables, &failures), &compactions, &flushes);
         let verifier = Verifier::new(&tables, &compactions);
         let importer = Importer::new(&tables, &verifier, &compactions);
-        let arriver = Arriver::new(&tables, &verifier, &compactions);
+        let arriver = Arriver::new(&tables, &verifier, &compactions, &flushes);
         let snapshots = Snapshots::new(&tables, &flushes);
         let truncations = Truncations::new(&tables, &flushes, &snapshots);
         Rc::new(Self {

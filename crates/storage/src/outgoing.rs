@@ -134,6 +134,14 @@ enum Content {
 }
 
 impl SentComponent {
+    /// Its file, if that is sent as it is.
+    pub fn file(&self) -> Option<&File> {
+        match &self.content {
+            Content::File(reader) => Some(&reader.file),
+            Content::Held(_) => None,
+        }
+    }
+
     /// Reads bytes of it, behind those that `out` has.
     ///
     /// # Errors

@@ -110,9 +110,14 @@ impl Chooser {
         if let Some(node) = self.engine.node() {
             node.flush(table).await?;
         }
+        // A Cassandra refuses an SSTable that comes whole without the components of an index that
+        // is attached to it; of sections it makes them itself. This node has none to send.
+        let schema = self.engine.schema();
+        let is_indexed = schema.table_by_id(&table).is_some_and(|table| table.has_custom_index());
+        let sends_whole = self.whole_files && !is_indexed;
         let mut files = Vec::new();
         for chosen in self.engine.sstables_in(table, ranges).await? {
-            let is_whole = self.whole_files && chosen.is_whole();
+            let is_whole = sends_whole && chosen.is_whole();
             let (count, bytes) = match is_whole {
                 true => {
                     let sent = self.engine.sent_components(&chosen.sstable).await?;

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use env::{Class, Env};
 use sstable::descriptor::{Component, Format};
 use storage::shards::Remote;
-use storage::{Engine, SectionsError, SectionsOptions, WholeFile, write_sections};
+use storage::{Engine, SectionBytes, SectionsError, SectionsOptions, WholeFile, write_sections};
 
 use crate::ledger::Ledger;
 use crate::progress::{Direction, FileKey};
 use crate::session::{Event, SessionId};
 use crate::sessions::{Sessions, Slot};
-use crate::wire::{FileHeader, Input, Manifest, Sections};
+use crate::wire::{FileHeader, Input, Manifest, SectionError, Sections};
 use crate::wire_input::WireInput;
 
 /// Bytes that are written at once.
@@ -119,14 +119,47 @@ impl Receiver {
             repaired_at: header.repaired_at,
             owned: slot.owned.clone(),
         };
-        let mut sections = Sections::new(header, input).map_err(|error| error.to_string())?;
-        let written = write_sections(&self.engine, &slot.place, options, &mut sections).await;
+        let sections = Sections::new(header, input).map_err(|error| error.to_string())?;
+        let mut counted = Counted { of: self, id, header, sections, told: 0 };
+        let written = write_sections(&self.engine, &slot.place, options, &mut counted).await;
+        counted.tell();
         let has_content = written.map_err(|error| match error {
             SectionsError::Bytes(error) => format!("a file did not come to its end: {error}"),
             SectionsError::Storage(error) => error.to_string(),
         })?;
-        self.came(id, header, header.bytes());
         Ok(has_content)
+    }
+}
+
+/// Sections of which is told how many have come.
+struct Counted<'a> {
+    of: &'a Receiver,
+    id: SessionId,
+    header: &'a FileHeader,
+    sections: Sections<'a, WireInput>,
+    /// Bytes that were told.
+    told: u64,
+}
+
+impl Counted<'_> {
+    fn tell(&mut self) {
+        let untold = self.sections.came() - self.told;
+        if untold > 0 {
+            self.told += untold;
+            self.of.came(self.id, self.header, untold);
+        }
+    }
+}
+
+impl SectionBytes for Counted<'_> {
+    type Error = SectionError;
+
+    async fn next(&mut self) -> Result<Vec<u8>, SectionError> {
+        let next = self.sections.next().await?;
+        if self.sections.came() - self.told >= TOLD_BYTES {
+            self.tell();
+        }
+        Ok(next)
     }
 }
 
@@ -142,5 +175,27 @@ fn is_of(component: &Component, format: Format) -> bool {
         Component::Index | Component::Summary => format == Format::Big,
         Component::Partitions | Component::Rows => format == Format::Bti,
         Component::Toc | Component::Other(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_of_attached_indexes_are_passed_over() {
+        for (name, format, is_kept) in [
+            ("Data.db", Format::Big, true),
+            ("Index.db", Format::Big, true),
+            ("Index.db", Format::Bti, false),
+            ("Partitions.db", Format::Bti, true),
+            ("Rows.db", Format::Big, false),
+            ("SAI+aa+idx+Meta.db", Format::Big, false),
+            ("SAI+aa+idx+ColumnComplete.db", Format::Bti, false),
+            ("SI_idx.db", Format::Big, false),
+            ("../../Data.db", Format::Big, false),
+        ] {
+            assert_eq!(is_of(&Component::parse(name), format), is_kept, "{name}");
+        }
     }
 }

@@ -3,17 +3,18 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
+use std::io::ErrorKind;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use env::Env;
 use env::sync::Notify;
+use env::{Env, File, Pipe};
 use messaging::StreamSocket;
 use schema::TableId;
 use sstable::table::Storage;
 use storage::shards::Remote;
-use storage::{Chosen, ComponentReader, Engine};
+use storage::{Chosen, ComponentReader, Engine, SentComponent};
 
 use crate::chooser::{CHECKSUM_BYTES, Numbered, OutFile, chunks};
 use crate::host::Host;
@@ -23,7 +24,7 @@ use crate::progress::{Direction, FileKey};
 use crate::session::SessionId;
 use crate::wire::{BLOCK_BYTES, Compression, FileHeader, Manifest, Message, Section, put_block};
 
-/// Bytes that are read from a file and sent at once.
+/// Bytes that are read from a file, paid for and sent at once.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Sends files, on each shard.
@@ -99,6 +100,8 @@ impl Sender {
         let socket = messenger.open_stream(id.peer).await;
         let socket = socket.map_err(|why| format!("cannot connect to send files: {why}"))?;
         let local = messenger.settings().local;
+        let pipe = Pipe::new(&self.env, PIECE_BYTES);
+        let pipe = pipe.map_err(|error| format!("cannot send files: {error}"))?;
         for ((table, sequence), file) in files {
             let Chosen { sstable, sections, partitions } = &file.chosen;
             let stats = &sstable.table.statistics.stats;
@@ -124,13 +127,25 @@ impl Sender {
                 whole: None,
             };
             let is_whole = file.is_whole;
-            let mut sending = Sending { of: self, socket: &socket, id, table, sequence, is_whole };
+            let (socket, pipe) = (&socket, &pipe);
+            let mut sending = Sending { of: self, socket, pipe, id, table, sequence, is_whole };
             match file.is_whole {
                 true => sending.whole(&file, header).await?,
                 false => sending.sections(&file, header).await?,
             }
+            self.ledger.send(0, move |first| first.sent(id, (table, sequence)));
         }
         Ok(socket)
+    }
+}
+
+/// Takes a chunk of a file into a pipe; none where its file system does not do that.
+async fn fill(pipe: &Pipe, file: &File, at: u64, bytes: u64) -> Result<Option<u64>, String> {
+    match pipe.fill(file, at, bytes as usize).await {
+        Ok(0) => Err(format!("{} ends before all of it is sent", file.path().display())),
+        Ok(taken) => Ok(Some(taken as u64)),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(None),
+        Err(error) => Err(format!("cannot read {}: {error}", file.path().display())),
     }
 }
 
@@ -138,6 +153,8 @@ impl Sender {
 struct Sending<'a> {
     of: &'a Sender,
     socket: &'a StreamSocket,
+    /// For files that are sent as they are; none in a simulated world.
+    pipe: &'a Option<Pipe>,
     id: SessionId,
     table: TableId,
     sequence: i32,
@@ -145,16 +162,27 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    async fn write(&self, bytes: &[u8]) -> Result<(), String> {
-        let (is_whole, is_far) = (self.is_whole, self.of.host.is_far(self.id.peer));
-        throttle(&self.of.ledger, Load { bytes: bytes.len() as u64, is_whole, is_far }).await;
+    /// Sends bytes that count for so many of the file.
+    async fn write(&self, bytes: &[u8], count: u64) -> Result<(), String> {
+        self.pay(bytes.len() as u64).await;
         let written = self.socket.write_all(bytes).await;
         written.map_err(|error| format!("cannot send a file: {error}"))?;
-        let (id, count) = (self.id, bytes.len() as u64);
+        self.went_on(count).await;
+        Ok(())
+    }
+
+    /// Waits until so many bytes may be sent.
+    async fn pay(&self, bytes: u64) {
+        let (is_whole, is_far) = (self.is_whole, self.of.host.is_far(self.id.peer));
+        throttle(&self.of.ledger, Load { bytes, is_whole, is_far }).await;
+    }
+
+    /// So many bytes of the file went.
+    async fn went_on(&self, count: u64) {
+        let id = self.id;
         let key = FileKey { direction: Direction::Out, table: self.table, sequence: self.sequence };
         self.of.ledger.send(0, move |first| first.went_on(id, key, count));
         self.of.env.maybe_yield().await;
-        Ok(())
     }
 
     async fn header(&self, header: FileHeader) -> Result<(), String> {
@@ -177,17 +205,33 @@ impl Sending<'_> {
             first_key: sstable.table.index.keys().0.to_vec(),
         });
         self.header(header).await?;
-        let mut bytes = Vec::with_capacity(PIECE_BYTES);
         for component in &components {
-            let mut at = 0;
-            while at < component.length {
-                let piece = (component.length - at).min(PIECE_BYTES as u64) as usize;
-                bytes.clear();
-                let read = component.read(at, piece, &mut bytes).await;
-                read.map_err(|error| error.to_string())?;
-                self.write(&bytes).await?;
-                at += piece as u64;
+            self.component(component).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a component as it is: without a copy through this process where nothing encrypts it.
+    async fn component(&self, component: &SentComponent) -> Result<(), String> {
+        let plain = self.socket.plain().zip(component.file()).zip(self.pipe.as_ref());
+        let (mut at, mut bytes) = (0, Vec::new());
+        while at < component.length {
+            let piece = (component.length - at).min(PIECE_BYTES as u64);
+            if let Some(((socket, file), pipe)) = plain
+                && let Some(taken) = fill(pipe, file, at, piece).await?
+            {
+                self.pay(taken).await;
+                let given = pipe.drain(socket).await;
+                given.map_err(|error| format!("cannot send a file: {error}"))?;
+                self.went_on(taken).await;
+                at += taken;
+                continue;
             }
+            bytes.clear();
+            let read = component.read(at, piece as usize, &mut bytes).await;
+            read.map_err(|error| error.to_string())?;
+            self.write(&bytes, piece).await?;
+            at += piece;
         }
         Ok(())
     }
@@ -239,7 +283,7 @@ impl Sending<'_> {
             bytes.clear();
             let read = data.read(*start, (end - start) as usize, &mut bytes).await;
             read.map_err(|error| error.to_string())?;
-            self.write(&bytes).await?;
+            self.write(&bytes, end - start).await?;
             rest = rest.get(taken..).unwrap_or_default();
         }
         Ok(())
@@ -261,7 +305,7 @@ impl Sending<'_> {
                 for block in part.unwrap_or_default().chunks(BLOCK_BYTES) {
                     out.clear();
                     put_block(block, &mut out);
-                    self.write(&out).await?;
+                    self.write(&out, block.len() as u64).await?;
                 }
                 at = end;
             }

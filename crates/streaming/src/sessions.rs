@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use env::sync::{OneshotReceiver, OneshotSender, oneshot};
-use env::{Class, Env};
+use env::{Class, Env, Instant};
 use metrics::Level;
 use schema::TableId;
 use sstable::descriptor::Component;
@@ -20,8 +20,11 @@ use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::plan::{Give, Plan};
 use crate::progress::{Direction, FileKey, FileView, Progress, SessionView, TableView};
+use crate::said::{SlowEvents, mebibytes, summary};
 use crate::sender::Sender;
 use crate::session::{Effect, Event, Outgoing, Role, Session, SessionId, State};
+use crate::settings::Settings;
+use crate::watch::{FileNumber, Watch};
 use crate::wire::{FileHeader, Init, Message, Preview, Request};
 
 /// Sessions that are over and are still shown.
@@ -40,6 +43,7 @@ struct Running {
     is_ended: Cell<bool>,
     progress: Rc<Progress>,
     done: RefCell<Option<OneshotSender<Result<(), String>>>>,
+    watch: Rc<Watch>,
 }
 
 /// Those of the node, on its first shard.
@@ -47,8 +51,8 @@ pub(crate) struct Sessions {
     env: Env,
     engine: Rc<Engine>,
     host: Rc<dyn Host>,
-    /// Does a session begin only if there is room for what it brings?
-    checks_space: bool,
+    settings: Settings,
+    slow: SlowEvents,
     chooser: Chooser,
     ledger: Rc<Ledger>,
     channels: Rc<Channels>,
@@ -76,7 +80,7 @@ pub(crate) struct Slot {
 impl Sessions {
     pub fn new(
         (engine, host): (&Rc<Engine>, &Rc<dyn Host>),
-        (whole_files, checks_space): (bool, bool),
+        settings: &Settings,
         ledger: &Rc<Ledger>,
         channels: &Rc<Channels>,
         others: OtherShards,
@@ -85,8 +89,9 @@ impl Sessions {
             env: engine.env().clone(),
             engine: Rc::clone(engine),
             host: Rc::clone(host),
-            checks_space,
-            chooser: Chooser::new(engine, host, whole_files),
+            settings: *settings,
+            slow: SlowEvents::new(settings.slow_event),
+            chooser: Chooser::new(engine, host, settings.whole_files),
             ledger: Rc::clone(ledger),
             channels: Rc::clone(channels),
             others,
@@ -103,20 +108,23 @@ impl Sessions {
     /// What is shown of all.
     pub fn views(&self) -> Vec<SessionView> {
         let running = self.running.borrow();
-        let running = running.values().map(|running| running.view());
+        let now = self.env.now();
+        let running = running.values().map(|running| running.view(now));
         running.chain(self.over.borrow().iter().cloned()).collect()
     }
 }
 
 impl Running {
-    fn view(&self) -> SessionView {
+    fn view(&self, now: Instant) -> SessionView {
         let session = self.session.borrow();
         SessionView {
             id: session.id(),
             operation: session.operation(),
             role: session.role(),
             state: session.state().clone(),
-            tables: self.progress.tables(),
+            receiving: self.progress.sum(Direction::In),
+            sending: self.progress.sum(Direction::Out),
+            speed: self.progress.speed(now),
             files: self.progress.files(),
         }
     }
@@ -135,10 +143,8 @@ impl Sessions {
         let id = Uuid::from_unix_micros(micros, node);
         let mut waiting = Vec::new();
         let mut failed = Vec::new();
-        for peer in plan.peers() {
-            let id = SessionId { plan: id, peer, session: 0 };
-            let requests = plan.requests.get(&peer).cloned().unwrap_or_default();
-            let gives = plan.gives.get(&peer).cloned().unwrap_or_default();
+        self.ledger.begin_plan(id, plan.operation, false);
+        for (id, requests, gives) in plan.sessions(id, self.settings.connections) {
             let (done, end) = oneshot();
             let this = Rc::clone(self);
             let operation = plan.operation;
@@ -155,13 +161,14 @@ impl Sessions {
                     let _ = done.send(Err(why));
                 }
             });
-            waiting.push((peer, end));
+            waiting.push((id.peer, end));
         }
         for (peer, end) in waiting {
             if let Err(why) = ended(end).await {
                 failed.push((peer, why));
             }
         }
+        self.ledger.end_plan(id, &failed);
         if failed.is_empty() { Ok(id) } else { Err(failed) }
     }
 
@@ -197,12 +204,13 @@ impl Sessions {
     }
 
     fn keep(
-        &self,
+        self: &Rc<Self>,
         session: Session,
         control: ControlAt,
         done: Option<OneshotSender<Result<(), String>>>,
     ) -> Rc<Running> {
         let id = session.id();
+        let (progress, watch) = self.ledger.begin(id, session.operation());
         let running = Rc::new(Running {
             session: RefCell::new(session),
             control,
@@ -211,18 +219,38 @@ impl Sessions {
             begun: RefCell::default(),
             in_flight: Cell::new(0),
             is_ended: Cell::new(false),
-            progress: self.ledger.begin(id),
+            progress,
             done: RefCell::new(done),
+            watch,
         });
         self.running.borrow_mut().insert(id, Rc::clone(&running));
+        self.env.spawn(Class::Streaming, Rc::clone(self).watch(Rc::clone(&running)));
         running
+    }
+
+    async fn watch(self: Rc<Self>, running: Rc<Running>) {
+        let id = running.session.borrow().id();
+        let is_due = |file: &FileNumber| running.gives.borrow().contains_key(file);
+        let of = (id, &*running.progress);
+        if running.watch.run(&self.env, &*self.host, of, is_due).await {
+            let limit = self.settings.transfer_timeout;
+            let why = format!(
+                "Session timed out: a file was not acknowledged within {limit:?} \
+                 (stream_transfer_task_timeout)"
+            );
+            self.event(id, Event::Broken(why));
+        }
     }
 
     /// Another node begins a session.
     ///
     /// # Errors
     /// If there is one of that name already.
-    pub(crate) fn follow(&self, init: &Init, control: ControlAt) -> Result<SessionId, String> {
+    pub(crate) fn follow(
+        self: &Rc<Self>,
+        init: &Init,
+        control: ControlAt,
+    ) -> Result<SessionId, String> {
         let id = SessionId { plan: init.plan, peer: init.from, session: init.session };
         if self.find(id).is_some() {
             return Err(format!(
@@ -240,6 +268,7 @@ impl Sessions {
                 id.plan, id.session, init.operation, id.peer
             ),
         );
+        self.ledger.begin_plan(id.plan, init.operation, true);
         self.keep(Session::follow(id, init), control, None);
         Ok(id)
     }
@@ -253,6 +282,9 @@ impl Sessions {
             }
             return;
         };
+        let began = self.env.now();
+        // a follower to which nothing is acknowledged goes no further before all is there
+        let is_chosen = matches!(event, Event::Chosen(_));
         let announced = match &event {
             Event::Message(
                 Message::PrepareSyn { summaries, .. } | Message::PrepareSynAck { summaries },
@@ -264,30 +296,38 @@ impl Sessions {
         let after = running.session.borrow().state().clone();
         if !announced.is_empty() && !after.is_final() {
             running.progress.expect(Direction::In, &announced);
-            if self.checks_space {
+            if self.settings.checks_space {
                 self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
             }
         }
-        if before != after && after == State::Streaming {
+        let role = running.session.borrow().role();
+        let is_begun = before != after && after == State::Streaming;
+        if is_chosen || (is_begun && role == Role::Initiator) {
+            self.ledger.prepared(id);
             self.note_prepared(&running);
         }
         self.perform(&running, effects);
+        let now = self.env.now();
+        if let Some(slow) = self.slow.look(now.since(began), now) {
+            self.host.note(Level::Warn, slow);
+        }
     }
 
     fn note_prepared(&self, running: &Running) {
         let id = running.session.borrow().id();
-        let sum = |direction| running.progress.announced(direction);
-        let ((files_in, bytes_in), (files_out, bytes_out)) =
-            (sum(Direction::In), sum(Direction::Out));
+        let sum = |direction| running.progress.sum(direction);
+        let (coming, going) = (sum(Direction::In), sum(Direction::Out));
         self.host.note(
             Level::Info,
             format!(
-                "[Stream #{} ID#{}] Prepare completed. Receiving {files_in} files({}), sending \
-             {files_out} files({}) with /{}",
+                "[Stream #{} ID#{}] Prepare completed. Receiving {} files({}), sending {} \
+                 files({}) with /{}",
                 id.plan,
                 id.session,
-                mebibytes(bytes_in),
-                mebibytes(bytes_out),
+                coming.files,
+                mebibytes(coming.bytes),
+                going.files,
+                mebibytes(going.bytes),
                 id.peer
             ),
         );
@@ -297,6 +337,9 @@ impl Sessions {
         let id = running.session.borrow().id();
         for effect in effects {
             match effect {
+                // the other node waits for it longer than it is to
+                Effect::Send(Message::Received { .. })
+                    if self.env.planted("stream_acknowledges_nothing") => {}
                 Effect::Send(message) => self.send(running, &message),
                 Effect::Choose(requests) => {
                     let (this, running) = (Rc::clone(self), Rc::clone(running));
@@ -314,7 +357,11 @@ impl Sessions {
                 }
                 Effect::SendFiles => self.send_files(running),
                 Effect::Release { table, sequence } => {
-                    running.gives.borrow_mut().remove(&(table, sequence));
+                    let gone = running.gives.borrow_mut().remove(&(table, sequence));
+                    if let Some(file) = gone {
+                        let operation = running.session.borrow().operation();
+                        self.ledger.metrics().sent(operation, file.files);
+                    }
                 }
                 Effect::Adopt(table) => {
                     let (this, running) = (Rc::clone(self), Rc::clone(running));
@@ -374,7 +421,7 @@ impl Sessions {
     /// Gives a session up that brings more than there is room for.
     async fn check_space(self: Rc<Self>, id: SessionId) {
         let all = self.ledger.all();
-        let due = all.iter().map(|progress| progress.left(Direction::In));
+        let due = all.iter().map(|progress| progress.sum(Direction::In).left());
         let due = due.fold(0, u64::saturating_add);
         // a disk that does not say takes what comes until it is full
         let Ok(room) = self.engine.room().await else { return };
@@ -468,11 +515,16 @@ impl Sessions {
     ) {
         let ending = self.ending.borrow().get(&id).cloned();
         let Some(running) = self.find(id).or(ending) else { return };
+        let began = self.env.now();
         let arrived = match came {
             _ if running.is_ended.get() => Err("the session is over".to_owned()),
             Ok(has_content) => self.take_in(&running, header, slot, has_content).await,
             Err(why) => Err(why),
         };
+        if arrived.is_ok() {
+            let took = self.env.now().since(began);
+            self.ledger.metrics().received(id.peer, header.whole.is_some(), took);
+        }
         let (table, sequence, files) = (header.table, header.sequence, header.files());
         self.event(
             id,
@@ -542,8 +594,14 @@ impl Sessions {
         if running.in_flight.get() > 0 {
             self.ending.borrow_mut().insert(id, Rc::clone(running));
         }
-        self.ledger.end(id);
-        self.show(running.view());
+        let failed = match &state {
+            State::Failed(why) => Some(why.as_str()),
+            _ => None,
+        };
+        self.ledger.end(id, failed);
+        let now = self.env.now();
+        self.show(running.view(now));
+        self.host.note(Level::Info, summary(id, &running.progress, now));
         let (head, peer) = (format!("[Stream #{}]", id.plan), id.peer);
         let is_complete = state == State::Complete;
         let result = match state {
@@ -612,8 +670,4 @@ fn outgoing(files: &[(TableId, Vec<OutFile>)]) -> Vec<(TableId, Vec<Outgoing>)> 
 
 async fn ended(end: OneshotReceiver<Result<(), String>>) -> Result<(), String> {
     end.await.unwrap_or_else(|_| Err("the node is stopping".to_owned()))
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.3}MiB", bytes as f64 / f64::from(1 << 20))
 }

@@ -3,11 +3,10 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::time::Duration;
 
 use env::Env;
 use messaging::StreamSocket;
-use metrics::Level;
+use metrics::{Level, Registry};
 use storage::Engine;
 use storage::shards::{Components, Remote};
 use types::{Address, Uuid};
@@ -22,32 +21,10 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::session::{Event, SessionId};
 use crate::sessions::{OtherShards, Sessions};
+use crate::settings::Settings;
+use crate::states::PlanView;
 use crate::wire::{FileHeader, Init};
 use crate::wire_input::WireInput;
-
-/// What an operator says of streams.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// `stream_entire_sstables`: are SSTables sent whole where all of them is asked for?
-    pub whole_files: bool,
-    /// How fast files are sent, at the start.
-    pub limits: Limits,
-    /// `streaming_keep_alive_period`: how often a side says that it is still there; never, if zero.
-    pub keep_alive: Duration,
-    /// Does a session begin only if there is room for what it brings?
-    pub checks_space: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            whole_files: true,
-            limits: Limits::default(),
-            keep_alive: Duration::from_secs(300),
-            checks_space: true,
-        }
-    }
-}
 
 /// Streams of one shard.
 pub struct Streaming {
@@ -66,13 +43,13 @@ impl Streaming {
         components: &Components,
         host: Rc<dyn Host>,
         settings: Settings,
+        registry: &Rc<Registry>,
     ) -> Rc<Self> {
         let channels = Channels::new(engine.env(), settings.keep_alive);
-        let ledger = Ledger::new(engine.env(), settings.limits);
+        let ledger = Ledger::new(engine.env(), &settings, registry);
         let sender = Sender::new(engine, &host, components.remote());
         let others = OtherShards { channels: components.remote(), senders: components.remote() };
-        let how = (settings.whole_files, settings.checks_space);
-        let sessions = Sessions::new((engine, &host), how, &ledger, &channels, others);
+        let sessions = Sessions::new((engine, &host), &settings, &ledger, &channels, others);
         let receiver = Receiver::new(engine, components.remote(), components.remote());
         let listener: Rc<dyn Listener> =
             Rc::new(Incoming { sessions: components.remote(), receiver, host });
@@ -102,6 +79,11 @@ impl Streaming {
     /// The sessions under way and the last ones that ended; on the first shard.
     pub fn sessions(&self) -> Vec<SessionView> {
         self.sessions.views()
+    }
+
+    /// What is remembered of plans, those that are over too; on the first shard.
+    pub fn plans(&self) -> Vec<PlanView> {
+        self.ledger.plans()
     }
 
     /// How fast files are sent; on the first shard.

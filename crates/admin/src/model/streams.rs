@@ -28,6 +28,10 @@ pub struct StreamSession {
     pub receiving: StreamSum,
     /// What goes.
     pub sending: StreamSum,
+    /// How fast it goes, both ways together.
+    pub bytes_per_second: u64,
+    /// How long it takes at that rate; none where nothing goes.
+    pub seconds_left: Option<u64>,
     /// Files under way and done.
     pub files: Vec<StreamFile>,
 }

@@ -332,6 +332,8 @@ fn streams() -> Vec<StreamPlan> {
         state: "STREAMING".to_owned(),
         receiving: StreamSum { files: 7, bytes: 1000, files_done: 0, bytes_done: 500 },
         sending: StreamSum { files: 2, bytes: 3 << 20, files_done: 1, bytes_done: 2 << 20 },
+        bytes_per_second: 3 << 19,
+        seconds_left: Some(2),
         files: vec![
             file("/data/ks/t-1/nb-3-big-Data.db", false, 1000, 500),
             file("/data/ks/t-1/nb-1-big-Data.db", true, 2 << 20, 2 << 20),

@@ -13,6 +13,7 @@ mod streams;
 
 use std::rc::Rc;
 
+use metrics::Registry;
 use storage::shards::Components;
 use streaming::Streaming;
 
@@ -59,10 +60,15 @@ impl Movements {
 }
 
 impl Topology {
-    pub fn new(shard: &Rc<ShardContext>, components: &Components, peers: &Rc<Peers>) -> Self {
+    pub fn new(
+        shard: &Rc<ShardContext>,
+        components: &Components,
+        peers: &Rc<Peers>,
+        registry: &Rc<Registry>,
+    ) -> Self {
         let host = streams::StreamHost::new(shard, peers);
         let settings = streams::settings(&shard.config.streams);
-        let streaming = Streaming::new(&shard.engine, components, host, settings);
+        let streaming = Streaming::new(&shard.engine, components, host, settings, registry);
         let rebuild = Rebuild::new(shard, peers, &streaming);
         Self { streaming, rebuild }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use messaging::Messenger;
 use metrics::Level;
 use schema::Strategy;
-use streaming::{Host, Limits};
+use streaming::{Host, Limits, Remembered};
 use types::{Address, TokenRange};
 
 use crate::peers::Peers;
@@ -19,6 +19,14 @@ pub(crate) fn settings(of: &config::Streams) -> streaming::Settings {
         limits: Limits { parts, far_parts, whole, far_whole },
         keep_alive: of.keep_alive,
         checks_space: !of.skips_space_check,
+        remembered: Remembered {
+            is_enabled: of.remembers,
+            expires: of.remembered_for,
+            bytes: of.remembered_bytes,
+        },
+        transfer_timeout: of.transfer_timeout,
+        connections: of.connections,
+        slow_event: of.slow_event,
     }
 }
 

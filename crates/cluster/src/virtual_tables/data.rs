@@ -40,6 +40,8 @@ pub struct NodeData {
     pub outbound: Option<Vec<Outbound>>,
     /// Keys of the caches of authentication and authorization.
     pub auth_keys: Option<KeySet>,
+    /// Plans of streams, those that are over too.
+    pub streams: Option<Vec<streaming::PlanView>>,
     /// What the node said, oldest first.
     pub logs: Option<Vec<LogLine>>,
 }

@@ -13,6 +13,7 @@ mod live;
 mod schema_rows;
 mod sink;
 mod stats;
+mod streams;
 
 use rows::PartitionUpdate;
 use schema::{Schema, Table};
@@ -59,7 +60,7 @@ const PROVIDERS: &[(&str, &str, Provider)] = &[
     ("system_views", "pending_hints", live::pending_hints),
     ("system_views", "permissions_cache_keys", live::permissions_cache_keys),
     ("system_views", "queries", live::queries),
-    // nothing is repaired or streamed: there is nobody to do it with
+    // nothing is repaired
     ("system_views", "repair_jobs", nothing),
     ("system_views", "repair_participates", nothing),
     ("system_views", "repair_sessions", nothing),
@@ -74,7 +75,7 @@ const PROVIDERS: &[(&str, &str, Provider)] = &[
     ("system_views", "settings", live::settings),
     ("system_views", "snapshots", live::snapshots),
     ("system_views", "sstable_tasks", live::sstable_tasks),
-    ("system_views", "streaming", nothing),
+    ("system_views", "streaming", streams::streaming),
     ("system_views", "system_logs", live::system_logs),
     ("system_views", "system_properties", live::system_properties),
     ("system_views", "thread_pools", stats::thread_pools),

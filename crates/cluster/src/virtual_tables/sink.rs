@@ -15,6 +15,7 @@ pub(super) enum Datum<'a> {
     Int(i32),
     BigInt(i64),
     Double(f64),
+    Float(f32),
     Boolean(bool),
     Blob(&'a [u8]),
     Inet(IpAddr),
@@ -23,6 +24,8 @@ pub(super) enum Datum<'a> {
     Timestamp(i64),
     /// A frozen `map<text, text>`.
     TextMap(&'a BTreeMap<String, String>),
+    /// A frozen `list<text>`.
+    TextList(&'a [String]),
 }
 
 impl<'a> From<Option<&'a str>> for Datum<'a> {
@@ -40,20 +43,25 @@ impl Datum<'_> {
             Self::Int(value) => value.to_be_bytes().to_vec(),
             Self::BigInt(value) | Self::Timestamp(value) => value.to_be_bytes().to_vec(),
             Self::Double(value) => value.to_be_bytes().to_vec(),
+            Self::Float(value) => value.to_be_bytes().to_vec(),
             Self::Boolean(value) => vec![u8::from(*value)],
             Self::Blob(bytes) => bytes.to_vec(),
             Self::Inet(IpAddr::V4(address)) => address.octets().to_vec(),
             Self::Inet(IpAddr::V6(address)) => address.octets().to_vec(),
             Self::Uuid(bytes) => bytes.to_vec(),
-            Self::TextMap(map) => text_map(map),
+            Self::TextMap(map) => {
+                texts(map.len(), map.iter().flat_map(|(key, value)| [key, value]))
+            }
+            Self::TextList(list) => texts(list.len(), list.iter()),
         })
     }
 }
 
-fn text_map(map: &BTreeMap<String, String>) -> Vec<u8> {
+/// A collection of so many elements, made of these texts.
+fn texts<'a>(count: usize, texts: impl Iterator<Item = &'a String>) -> Vec<u8> {
     let length = |length: usize| i32::try_from(length).unwrap_or(i32::MAX).to_be_bytes();
-    let mut out = length(map.len()).to_vec();
-    for text in map.iter().flat_map(|(key, value)| [key, value]) {
+    let mut out = length(count).to_vec();
+    for text in texts {
         out.extend(length(text.len()));
         out.extend(text.as_bytes());
     }

@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use schema::{Schema, Table};
 use serde_json::Value;
+use streaming::wire::Operation;
+use streaming::{PlanView, Status, Sum};
 
 use super::data::*;
 use super::{PROVIDERS, partitions};
@@ -299,11 +302,68 @@ fn what_was_not_gathered_is_not_served() {
         }
     }
     // three tables of the schema, and those that are empty whatever was gathered
-    assert_eq!(unserved.len(), PROVIDERS.len() - 14);
+    assert_eq!(unserved.len(), PROVIDERS.len() - 13);
     assert_eq!(
         PROVIDERS.len(),
         schema.keyspaces().values().map(|ks| ks.tables.len()).sum::<usize>()
     );
+}
+
+/// A plan of which a third is done.
+fn plan() -> PlanView {
+    let sum = |files, bytes, files_done, bytes_done| Sum { files, bytes, files_done, bytes_done };
+    PlanView {
+        id: types::Uuid(7 << 64 | 1 << 76),
+        is_follower: true,
+        operation: Operation::Rebuild,
+        peers: vec![types::Address::new([127, 0, 0, 2], 7000)],
+        status: Status::Start,
+        progress: 0.3399,
+        updated_at: 1_000_500,
+        duration: Duration::from_millis(750),
+        failure: None,
+        reached: vec![(Status::Init, 1_000_000), (Status::Start, 1_000_001)],
+        receiving: sum(8, 3000, 2, 1000),
+        sending: sum(1, 7, 0, 5),
+    }
+}
+
+fn float(row: &Row, name: &str) -> f32 {
+    f32::from_be_bytes(row[name].clone().unwrap().try_into().unwrap())
+}
+
+#[test]
+fn streams_are_shown_in_cassandras_columns() {
+    let shown = |plan: PlanView| {
+        let data = NodeData { streams: Some(vec![plan]), ..NodeData::default() };
+        ours("system_views.streaming", &data).remove(0)
+    };
+    let row = shown(plan());
+    for (name, value) in [
+        ("bytes_received", 1000),
+        ("bytes_sent", 5),
+        ("bytes_to_receive", 3000),
+        ("bytes_to_send", 7),
+        ("files_received", 2),
+        ("files_sent", 0),
+        ("files_to_receive", 8),
+        ("files_to_send", 1),
+        ("duration_millis", 750),
+        ("last_updated_at", 1_000_500),
+        ("status_init_timestamp", 1_000_000),
+        ("status_start_timestamp", 1_000_001),
+    ] {
+        assert_eq!(long(&row, name), value, "{name}");
+    }
+    assert_eq!(text(&row, "operation").as_deref(), Some("Rebuild"));
+    assert_eq!(text(&row, "status").as_deref(), Some("start"));
+    assert_eq!(row["follower"], Some(vec![1]));
+    assert_eq!(float(&row, "progress_percentage"), 33.0, "as Cassandra cuts it off");
+    assert_eq!(row["peers"], Some(b"\0\0\0\x01\0\0\0\x0f/127.0.0.2:7000".to_vec()));
+    let none = ["failure_cause", "success_message", "status_success_timestamp"];
+    assert!(none.iter().all(|name| row[*name].is_none()), "{row:?}");
+    let nothing = PlanView { receiving: Sum::default(), sending: Sum::default(), ..plan() };
+    assert!(shown(nothing)["bytes_to_receive"].is_none());
 }
 
 #[test]

@@ -468,8 +468,8 @@ impl Get<'_> {
         })
     }
 
-    pub fn streams(&self) -> Streams {
-        Streams {
+    pub fn streams(&self) -> Result<Streams> {
+        Ok(Streams {
             whole_files: self.bool("stream_entire_sstables"),
             limits: StreamLimits {
                 parts: self.base("stream_throughput_outbound"),
@@ -480,7 +480,13 @@ impl Get<'_> {
             keep_alive: self.duration("streaming_keep_alive_period"),
             tcp_user: self.duration("internode_streaming_tcp_user_timeout"),
             skips_space_check: self.bool("skip_stream_disk_space_check"),
-        }
+            remembers: self.bool("streaming_stats_enabled"),
+            remembered_for: self.duration("streaming_state_expires"),
+            remembered_bytes: self.base("streaming_state_size"),
+            transfer_timeout: self.duration("stream_transfer_task_timeout"),
+            connections: (self.count("streaming_connections_per_host")? as usize).max(1),
+            slow_event: self.duration("streaming_slow_events_log_timeout"),
+        })
     }
 
     pub fn cdc(&self, data_dir: &Path) -> Option<Cdc> {
@@ -489,6 +495,7 @@ impl Get<'_> {
             directory: directory.map_or_else(|| data_dir.join("cdc_raw"), PathBuf::from),
             total_space: self.some_base("cdc_total_space").filter(|bytes| *bytes != 0),
             blocks_writes: self.bool("cdc_block_writes"),
+            captures_streams: self.bool("cdc_on_repair_enabled"),
             check_interval: self.duration("cdc_free_space_check_interval"),
         })
     }

@@ -19,8 +19,6 @@ const CHECKSUMS: Standing =
 
 /// Why buffers need no pool.
 const ONE_BUFFER: Standing = Idle("each shard compresses its log in one buffer");
-/// Why repairs capture nothing.
-const NO_REPAIR: Standing = Idle("repair is not supported");
 
 pub(super) static KEYS: &[Key] = &[
     key("auto_snapshot", Bool, "true", Served),
@@ -32,7 +30,7 @@ pub(super) static KEYS: &[Key] = &[
     key("cdc_block_writes", Bool, "true", Served),
     key("cdc_enabled", Bool, "false", Served),
     key("cdc_free_space_check_interval", Quantity(&MILLIS_INT), "250ms", Served),
-    key("cdc_on_repair_enabled", Bool, "true", NO_REPAIR),
+    key("cdc_on_repair_enabled", Bool, "true", Served),
     key("cdc_raw_directory", Text, "null", Served),
     key("cdc_total_space", Quantity(&MIB_INT), "0MiB", Served),
     key(

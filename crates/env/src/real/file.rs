@@ -104,15 +104,25 @@ impl Record<'_> {
     }
 }
 
-/// The entry of an operation on a buffer of `len` bytes.
+/// The entry of an operation on a buffer of `len` bytes, or with the end of a pipe that takes.
 #[expect(unsafe_code, reason = "the io_uring seam")]
-pub(super) fn entry(op: FileOp, fd: RawFd, start: *mut u8, len: usize) -> squeue::Entry {
-    let fd = types::Fd(fd);
+pub(super) fn entry(
+    op: FileOp,
+    (fd, pipe): (RawFd, RawFd),
+    start: *mut u8,
+    len: usize,
+) -> squeue::Entry {
+    let (fd, pipe) = (types::Fd(fd), types::Fd(pipe));
     // The kernel takes at most 2 GiB at once; the caller comes again for the rest.
     let clamp = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).min(0x7fff_f000);
     match op {
         FileOp::Read { offset, len: want } => {
             opcode::Read::new(fd, start, clamp(want.min(len))).offset(offset).build()
+        }
+        FileOp::Splice { offset, len } => {
+            // -1 is for a pipe, which has no places
+            let offset = i64::try_from(offset).unwrap_or(i64::MAX);
+            opcode::Splice::new(fd, offset, pipe, -1, clamp(len)).build()
         }
         FileOp::Write { offset, from, most } => {
             let part = FileOp::written(from, most, len);

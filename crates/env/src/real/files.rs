@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use super::driver::Driver;
 use super::file::RealFile;
+use super::pipe::RealPipe;
 use super::sys;
 use crate::buf::Bytes;
 use crate::class::Class;
@@ -118,6 +119,22 @@ pub(crate) fn read_now(
     Ok(read)
 }
 
+/// Takes bytes of a file into a pipe.
+pub(crate) async fn splice(
+    env: &Env,
+    driver: &Driver,
+    file: &Rc<RealFile>,
+    pipe: &Rc<RealPipe>,
+    (offset, len): (u64, usize),
+    class: Class,
+) -> io::Result<usize> {
+    let (counters, now) = (&env.0.counters, driver.now_ns());
+    let held = (file.clone(), Some(pipe.clone()));
+    let op = FileOp::Splice { offset, len };
+    let key = driver.ring.start(counters, held, Bytes::default(), class, op, now);
+    OpFuture { env: env.clone(), key: Some(key) }.await.0
+}
+
 /// Starts an operation on the shard's ring.
 fn start(
     env: &Env,
@@ -129,7 +146,7 @@ fn start(
 ) -> OpFuture {
     let counters = &env.0.counters;
     let now = driver.now_ns();
-    let key = driver.ring.start(counters, file.clone(), buf, class, op, now);
+    let key = driver.ring.start(counters, (file.clone(), None), buf, class, op, now);
     OpFuture { env: env.clone(), key: Some(key) }
 }
 

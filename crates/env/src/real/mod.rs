@@ -8,6 +8,7 @@ pub(crate) mod driver;
 pub(crate) mod file;
 pub(crate) mod files;
 pub(crate) mod helper;
+pub(crate) mod pipe;
 pub(crate) mod ring;
 pub(crate) mod sockets;
 mod sys;

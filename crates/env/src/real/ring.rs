@@ -11,6 +11,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use super::StartError;
 use super::file::{self, RealFile};
+use super::pipe::RealPipe;
 use crate::buf::Bytes;
 use crate::class::Class;
 use crate::file_op::FileOp;
@@ -57,6 +58,8 @@ struct Op {
     waker: Option<Waker>,
     buf: Bytes,
     file: Rc<RealFile>,
+    /// Where the bytes go, if not into the buffer.
+    pipe: Option<Rc<RealPipe>>,
     entry: Option<squeue::Entry>,
     class: Class,
     kind: IoKind,
@@ -121,13 +124,14 @@ pub(crate) struct Ring {
     has_messages: Cell<bool>,
 }
 
-/// Opcodes that we use: all there since Linux 5.6.
-const OPCODES: [(u8, &str); 7] = [
+/// Opcodes that we use: all there since Linux 5.7.
+const OPCODES: [(u8, &str); 8] = [
     (opcode::Read::CODE, "READ"),
     (opcode::Write::CODE, "WRITE"),
     (opcode::Fsync::CODE, "FSYNC"),
     (opcode::Fallocate::CODE, "FALLOCATE"),
     (opcode::SyncFileRange::CODE, "SYNC_FILE_RANGE"),
+    (opcode::Splice::CODE, "SPLICE"),
     (opcode::PollAdd::CODE, "POLL_ADD"),
     (opcode::AsyncCancel::CODE, "ASYNC_CANCEL"),
 ];
@@ -216,7 +220,7 @@ impl Ring {
     pub fn start(
         &self,
         counters: &Counters,
-        file: Rc<RealFile>,
+        (file, pipe): (Rc<RealFile>, Option<Rc<RealPipe>>),
         buf: Bytes,
         class: Class,
         op: FileOp,
@@ -233,6 +237,7 @@ impl Ring {
             waker: None,
             buf,
             file,
+            pipe,
             entry: None,
             class,
             kind: op.kind(),
@@ -241,7 +246,8 @@ impl Ring {
         });
         // The heap memory of a buffer does not move when its owner does.
         let bytes = started.buf.as_mut_slice();
-        let entry = file::entry(op, fd, bytes.as_mut_ptr(), bytes.len());
+        let pipe = started.pipe.as_ref().map_or(-1, |pipe| pipe.writer());
+        let entry = file::entry(op, (fd, pipe), bytes.as_mut_ptr(), bytes.len());
         started.entry = Some(entry.user_data((TAG_OP << TAG_SHIFT) | key as u64));
         drop(ops);
         self.queue.borrow_mut().push(class, cost, key);

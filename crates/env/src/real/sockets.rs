@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
+use super::pipe::RealPipe;
 use super::ring::{Direction, PollKey, Ring};
 use crate::env::{Env, Make};
 
@@ -92,6 +93,10 @@ impl RealSocket {
 
     pub fn try_write_vectored(&self, bufs: &[io::IoSlice<'_>]) -> io::Result<Option<usize>> {
         self.attempt(Direction::Write, |mut socket| socket.write_vectored(bufs))
+    }
+
+    pub fn try_splice(&self, pipe: &RealPipe, bytes: usize) -> io::Result<Option<usize>> {
+        self.attempt(Direction::Write, |socket| pipe.give(socket, bytes))
     }
 
     pub fn try_accept(&self) -> io::Result<Option<(Socket, SockAddr)>> {

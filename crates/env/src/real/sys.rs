@@ -126,6 +126,34 @@ pub(crate) fn forget_pages(file: &std::fs::File) {
     }
 }
 
+/// Gives a pipe room for so many bytes, or leaves it as it is where the system allows no more: how
+/// many it has room for.
+#[expect(unsafe_code, reason = "the size of a pipe has no safe wrapper in std")]
+pub(super) fn grow_pipe(pipe: &impl AsRawFd, bytes: usize) -> io::Result<usize> {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the descriptor is open; both calls take and give plain numbers.
+    let room = unsafe {
+        libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, bytes);
+        check(libc::fcntl(pipe.as_raw_fd(), libc::F_GETPIPE_SZ))?
+    };
+    Ok(usize::try_from(room).unwrap_or(0))
+}
+
+/// Moves bytes of a pipe into a socket, as many as it takes now.
+#[expect(unsafe_code, reason = "splice has no safe wrapper in std")]
+pub(super) fn splice_now(
+    from: &impl AsRawFd,
+    to: &impl AsRawFd,
+    bytes: usize,
+) -> io::Result<usize> {
+    let (from, to, none) = (from.as_raw_fd(), to.as_raw_fd(), std::ptr::null_mut());
+    let flags = libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK;
+    // SAFETY: both descriptors are open; the places are null, as they are of what has none, so that
+    // there is no pointer to memory of ours.
+    let moved = unsafe { libc::splice(from, none, to, none, bytes, flags) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+}
+
 /// Reads what the kernel has of a file in its pages, at most; `WouldBlock` where it would have to
 /// wait for the device, of which it asks them meanwhile.
 #[expect(unsafe_code, reason = "preadv2 has no safe wrapper in std")]

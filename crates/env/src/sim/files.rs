@@ -347,6 +347,7 @@ fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
     }
     let size = disk.model.borrow().len(file.ino).unwrap_or(0);
     match op {
+        FileOp::Splice { .. } => Doing::Failed(io::ErrorKind::Unsupported.into()),
         FileOp::Read { .. } if fault("read_error", &disk.read_error) => Doing::Failed(eio()),
         FileOp::Read { offset, len: want } => {
             let mut len = want.min(len);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use admin::{Answer, StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum};
-use streaming::{Direction, FileView, Limits, SessionView};
+use streaming::{Direction, FileView, Limits, SessionView, Sum};
 use types::Uuid;
 
 use super::Operations;
@@ -48,23 +48,15 @@ fn view(session: &SessionView) -> StreamSession {
         peer: socket(session.id.peer),
         index: session.id.session,
         state: session.state.name().to_owned(),
-        receiving: sum(session, Direction::In),
-        sending: sum(session, Direction::Out),
+        receiving: sum(session.receiving),
+        sending: sum(session.sending),
+        bytes_per_second: session.speed.bytes_per_second,
+        seconds_left: session.speed.left.map(|left| left.as_secs()),
         files: session.files.iter().map(file).collect(),
     }
 }
 
-fn sum(session: &SessionView, way: Direction) -> StreamSum {
-    let mut sum = StreamSum::default();
-    for (_, table) in session.tables.iter().filter(|(direction, _)| *direction == way) {
-        sum.files += u64::from(table.files);
-        sum.bytes += table.bytes;
-    }
-    for (_, file) in session.files.iter().filter(|(direction, _)| *direction == way) {
-        sum.bytes_done += file.done.min(file.bytes);
-        if file.done >= file.bytes {
-            sum.files_done += u64::from(file.files);
-        }
-    }
-    sum
+fn sum(of: Sum) -> StreamSum {
+    let Sum { files, bytes, files_done, bytes_done } = of;
+    StreamSum { files, bytes, files_done, bytes_done }
 }

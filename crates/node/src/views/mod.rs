@@ -111,6 +111,9 @@ impl SystemViews {
                     Some(self.of_first(|shard| hints::pending_hints(shard)).await?);
             }
             "gossip_info" => data.gossip = Some(self.of_first(|shard| gossip(shard)).await?),
+            "streaming" => {
+                data.streams = Some(self.of_first(|shard| shard.streaming().plans()).await?);
+            }
             "cql_metrics" => data.cql = Some(self.cql_stats().await?),
             "batch_metrics" => data.batches = Some(self.batch_stats().await?),
             "credentials_cache_keys"

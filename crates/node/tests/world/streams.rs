@@ -25,9 +25,14 @@ const REBUILD_MICROS: u64 = 300_000;
 
 /// A ring of which one node missed half of what was written.
 fn ring_with_a_gap(seed: u64) -> Members {
+    ring_with(seed, &[])
+}
+
+/// The same with settings.
+fn ring_with(seed: u64, more: &[&str]) -> Members {
     // a node that says nothing any more is given up in seconds, not in minutes
     let patience = ["streaming_keep_alive_period=5s", "internode_streaming_tcp_user_timeout=10s"];
-    let members = Members::with(seed, &patience);
+    let members = Members::with(seed, &[patience.as_slice(), more].concat());
     members.world.set_fault(Fault::Loss { one_in: 0 });
     let replication = "{'class': 'SimpleStrategy', 'replication_factor': 3}";
     members.statement(1, format!("CREATE KEYSPACE ks WITH replication = {replication}"));
@@ -113,12 +118,7 @@ fn rebuild(members: &Members, n: u8) {
     if reply.exit == 0 {
         return;
     }
-    let mut said = String::new();
-    for n in 1..=NODES {
-        let read = "SELECT message FROM system_views.system_logs";
-        let (_, cells) = members.at(n, Consistency::One, read).unwrap();
-        said.push_str(&format!("{n}: {}\n", String::from_utf8_lossy(&cells)));
-    }
+    let said: String = (1..=NODES).map(|n| format!("{n}: {}\n", log(members, n))).collect();
     panic!("seed {}: {}{}\n{said}", members.world.seed(), reply.out, reply.err);
 }
 
@@ -151,6 +151,122 @@ fn who_sends_files_does_not_close_first() {
         rebuild(&members, LATE);
         has_all(&members, LATE);
     }
+}
+
+/// What a node has said.
+fn log(members: &Members, n: u8) -> String {
+    let read = "SELECT message FROM system_views.system_logs";
+    let (_, cells) = members.at(n, Consistency::One, read).unwrap();
+    String::from_utf8_lossy(&cells).into_owned()
+}
+
+/// The one plan that a node remembers: its status, and bytes done and in all, coming and going.
+fn plan(members: &Members, n: u8) -> Option<(&'static str, [u64; 2], [u64; 2])> {
+    let mut plans = members.shard(n).streaming().plans();
+    let plan = plans.pop()?;
+    assert!(plans.is_empty());
+    let (coming, going) = (plan.receiving, plan.sending);
+    Some((plan.status.name(), [coming.bytes_done, coming.bytes], [going.bytes_done, going.bytes]))
+}
+
+#[test]
+fn operators_see_how_far_a_rebuild_is_and_hurry_it() {
+    for seed in [2, 3] {
+        let slow =
+            ["stream_throughput_outbound=10B/s", "entire_sstable_stream_throughput_outbound=10B/s"];
+        let members = ring_with(seed, &slow);
+        let ended = begin(&members, LATE);
+        // past the first line of the log, and until some of it came
+        let mut waited = 0;
+        while waited < 70 || plan(&members, LATE).is_none_or(|(_, coming, _)| coming[0] == 0) {
+            members.world.run_for(Duration::from_secs(10)).unwrap();
+            waited += 10;
+            assert!(waited < 900, "nothing comes");
+        }
+        let (status, coming, _) = plan(&members, LATE).unwrap();
+        assert_eq!(status, "start");
+        assert!(coming[0] < coming[1], "{coming:?}");
+        let shown = members.out(LATE, "netstats");
+        assert!(shown.contains(" MiB/s") && shown.contains("Already received"), "{shown}");
+        let said = log(&members, LATE);
+        assert!(said.contains("] Received 0.000MiB of ") && said.contains(" MiB/s, "), "{said}");
+        let read = "SELECT bytes_to_receive FROM system_views.streaming WHERE id = ";
+        let id = members.shard(LATE).streaming().plans().pop().unwrap().id;
+        let (rows, cells) = members.at(LATE, Consistency::One, &format!("{read}{id}")).unwrap();
+        assert_eq!(rows, 1);
+        assert!(cells.ends_with(&coming[1].to_be_bytes()), "{cells:?}");
+        // limits hold of sessions that are under way
+        assert!(ended.borrow().is_none());
+        for n in 1..=NODES {
+            members.out(n, "setstreamthroughput 200");
+            members.out(n, "setstreamthroughput -e 24");
+        }
+        members.world.run_for(Duration::from_secs(5)).unwrap();
+        assert!(matches!(&*ended.borrow(), Some((0, _))), "{:?}", ended.borrow());
+        let (status, coming, going) = plan(&members, LATE).unwrap();
+        assert_eq!((status, going), ("success", [0, 0]));
+        assert_eq!(coming[0], coming[1]);
+        let all: Vec<_> = [1, 2].into_iter().filter_map(|n| plan(&members, n)).collect();
+        assert!(all.iter().all(|(status, _, [done, sum])| *status == "success" && done == sum));
+        assert_eq!(all.iter().map(|(_, _, [done, _])| done).sum::<u64>(), coming[0]);
+        let said = log(&members, LATE);
+        assert!(said.contains(" in ") && said.contains("] Received "), "{said}");
+        has_all(&members, LATE);
+    }
+}
+
+#[test]
+fn several_sessions_share_a_rebuild() {
+    let members = ring_with(4, &["streaming_connections_per_host=3"]);
+    let reply = members.verb(LATE, "rebuild");
+    assert_eq!(reply.exit, 0, "{}{}", reply.out, reply.err);
+    assert!(log(&members, 1).contains(" ID#1] "), "a second session with a node");
+    has_all(&members, LATE);
+}
+
+#[test]
+fn a_file_that_is_not_acknowledged_in_time_ends_its_session() {
+    let members = ring_with(5, &["stream_transfer_task_timeout=20s"]);
+    members.world.plant("stream_acknowledges_nothing");
+    let ended = begin(&members, LATE);
+    members.until("the rebuild ended", || ended.borrow().is_some());
+    assert!(matches!(&*ended.borrow(), Some((exit, _)) if *exit != 0), "{:?}", ended.borrow());
+    assert!(log(&members, 1).contains("Session timed out"), "{}", log(&members, 1));
+}
+
+/// Records that a node's first shard has in its commit log.
+fn logged(members: &Members, n: u8) -> u64 {
+    let node = members.shard(n);
+    node.engine().log().unwrap().stats.records.get()
+}
+
+/// Does what comes of a table with change data capture go through the log, and is all of it there?
+fn captures(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
+    let members = ring_with(seed, &["cdc_enabled=true"]);
+    for table in ["a", "b"] {
+        members.statement(1, format!("ALTER TABLE ks.{table} WITH cdc = true"));
+    }
+    members.one_schema();
+    if let Some(bug) = bug {
+        members.world.plant(bug);
+    }
+    let before = logged(&members, LATE);
+    rebuild(&members, LATE);
+    has_all(&members, LATE);
+    no_leftovers(&members, LATE)?;
+    // a partition is one record at least, and the shard has about half of those of two tables
+    match logged(&members, LATE) - before {
+        records if records >= KEYS as u64 / 2 => Ok(()),
+        records => Err(format!("{records} records")),
+    }
+}
+
+#[test]
+fn what_comes_of_captured_tables_goes_through_the_log() {
+    for seed in 6..=7 {
+        assert_eq!(captures(seed, None), Ok(()), "seed {seed}");
+    }
+    assert!(captures(6, Some("stream_passes_cdc_by")).is_err());
 }
 
 #[test]

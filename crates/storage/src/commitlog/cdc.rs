@@ -33,6 +33,8 @@ pub struct CdcOptions {
     /// `cdc_block_writes`: writes are refused while the space is used up; else the oldest segments
     /// go.
     pub blocks_writes: bool,
+    /// `cdc_on_repair_enabled`: does what other nodes stream of these tables go through the log?
+    pub captures_streams: bool,
     /// `cdc_free_space_check_interval`: how often at most the directory is looked at because a
     /// write was refused.
     pub check_interval: Duration,

@@ -719,6 +719,7 @@ fn cdc(total: u64, blocks_writes: bool) -> CdcOptions {
         directory: "/cdc_raw".into(),
         total_bytes: Some(total),
         blocks_writes,
+        captures_streams: true,
         check_interval,
     }
 }

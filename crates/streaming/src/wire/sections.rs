@@ -57,6 +57,8 @@ pub struct Sections<'a, I> {
     sections: std::vec::IntoIter<Section>,
     /// What is left of the present section.
     present: Option<Section>,
+    /// Bytes that came, as [`FileHeader::bytes`] counts them.
+    came: u64,
     form: Form,
 }
 
@@ -91,7 +93,13 @@ impl<'a, I: Input> Sections<'a, I> {
             Some(compression) => Form::Chunks(Box::new(Chunks::new(compression)?)),
             None => Form::Blocks,
         };
-        Ok(Self { input, sections: header.sections.clone().into_iter(), present: None, form })
+        let sections = header.sections.clone().into_iter();
+        Ok(Self { input, sections, present: None, came: 0, form })
+    }
+
+    /// Bytes that have come, as [`FileHeader::bytes`] counts them.
+    pub fn came(&self) -> u64 {
+        self.came
     }
 }
 
@@ -109,8 +117,16 @@ impl<I: Input> SectionBytes for Sections<'_, I> {
             }
         };
         let bytes = match &mut self.form {
-            Form::Chunks(chunks) => chunks.next(self.input, section).await?,
-            Form::Blocks => block(self.input).await?,
+            Form::Chunks(chunks) => {
+                let (bytes, came) = chunks.next(self.input, section).await?;
+                self.came += came;
+                bytes
+            }
+            Form::Blocks => {
+                let bytes = block(self.input).await?;
+                self.came += bytes.len() as u64;
+                bytes
+            }
         };
         // a block of a section has nothing of the next one
         if bytes.is_empty() || bytes.len() as u64 > section.bytes() {
@@ -135,20 +151,22 @@ impl Chunks {
         })
     }
 
-    /// What the chunk that holds a section's start has of it.
+    /// What the chunk that holds a section's start has of it, and how many bytes came for that.
     async fn next<I: Input>(
         &mut self,
         input: &mut I,
         section: Section,
-    ) -> Result<Vec<u8>, SectionError> {
+    ) -> Result<(Vec<u8>, u64), SectionError> {
         let start = section.from & !u64::from(self.chunk_length - 1);
+        let mut came = 0;
         if self.last.as_ref().is_none_or(|last| last.0 != start) {
             self.last = Some((start, self.read(input).await?));
+            came = self.stored.len() as u64;
         }
-        let Some((_, chunk)) = &self.last else { return Ok(Vec::new()) };
+        let Some((_, chunk)) = &self.last else { return Ok((Vec::new(), came)) };
         let from = (section.from - start) as usize;
         let to = (section.to - start).min(chunk.len() as u64) as usize;
-        Ok(chunk.get(from..to).unwrap_or_default().to_vec())
+        Ok((chunk.get(from..to).unwrap_or_default().to_vec(), came))
     }
 
     async fn read<I: Input>(&mut self, input: &mut I) -> Result<Vec<u8>, SectionError> {

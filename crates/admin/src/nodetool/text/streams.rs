@@ -28,6 +28,7 @@ pub(super) fn plans(plans: &[StreamPlan], human_readable: bool, print_port: bool
                     files(&mut text, session, is_sent, &peer);
                 }
             }
+            speed(&mut text, session);
         }
     }
     text
@@ -68,6 +69,15 @@ fn files(text: &mut String, session: &StreamSession, is_sent: bool, peer: &str) 
             session.index
         );
     }
+}
+
+/// A line that Cassandra has not: it is behind all that Cassandra says of the session.
+fn speed(text: &mut String, session: &StreamSession) {
+    let rate = session.bytes_per_second as f64 / MIB;
+    let _ = match session.seconds_left {
+        Some(left) => writeln!(text, "        {rate:.2} MiB/s, {left} s left"),
+        None => writeln!(text, "        {rate:.2} MiB/s"),
+    };
 }
 
 /// The text of `getstreamthroughput` and `getinterdcstreamthroughput`; none where only the precise

@@ -133,7 +133,7 @@ async fn run(
     let identity = Arc::clone(opened.get().expect("it was waited for"));
     let sender = mesh.clone();
     let components = Components::new(&env, move |to, job| sender.send(to, Message::Cluster(job)));
-    let registry = Registry::new(env.shard() as u32);
+    let registry = Rc::new(Registry::new(env.shard() as u32));
     let shard = Shard::new(&engine, config, identity, &components, &registry, |_| {});
     if let Some(state) = state {
         shard.schema_owner().own(state);
