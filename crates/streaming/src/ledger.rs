@@ -9,6 +9,7 @@ use env::{Class, Env};
 use storage::shards::Remote;
 
 use crate::limits::{Limits, Load, Pace};
+use crate::measured::{Measured, Meter};
 use crate::progress::{FileKey, Progress};
 use crate::session::SessionId;
 
@@ -17,24 +18,29 @@ pub(crate) struct Ledger {
     env: Env,
     pace: Pace,
     sessions: RefCell<BTreeMap<SessionId, Rc<Progress>>>,
+    meter: RefCell<Meter>,
 }
 
 impl Ledger {
     pub fn new(env: &Env, limits: Limits) -> Rc<Self> {
         let (env, pace) = (env.clone(), Pace::new(limits));
-        Rc::new(Self { env, pace, sessions: RefCell::default() })
+        Rc::new(Self { env, pace, sessions: RefCell::default(), meter: RefCell::default() })
     }
 
     /// A session begins.
     pub fn begin(&self, id: SessionId) -> Rc<Progress> {
         let progress = Rc::<Progress>::default();
         self.sessions.borrow_mut().insert(id, Rc::clone(&progress));
+        self.meter.borrow_mut().begin(self.env.now());
         progress
     }
 
     /// A session is over.
     pub fn end(&self, id: SessionId) {
-        self.sessions.borrow_mut().remove(&id);
+        let mut sessions = self.sessions.borrow_mut();
+        if sessions.remove(&id).is_some() && sessions.is_empty() {
+            self.meter.borrow_mut().end(self.env.now());
+        }
     }
 
     /// All that are under way.
@@ -46,6 +52,11 @@ impl Ledger {
         self.pace.limits()
     }
 
+    /// How fast files went the last time.
+    pub fn measured(&self) -> Measured {
+        self.meter.borrow().last()
+    }
+
     pub fn set_limits(&self, limits: Limits) {
         self.pace.set(limits);
     }
@@ -54,6 +65,7 @@ impl Ledger {
     pub fn went_on(&self, id: SessionId, key: FileKey, bytes: u64) {
         if let Some(progress) = self.sessions.borrow().get(&id) {
             progress.went_on(key, bytes);
+            self.meter.borrow_mut().went_on(key.direction, bytes);
         }
     }
 }

@@ -16,6 +16,7 @@ mod chooser;
 mod host;
 mod ledger;
 mod limits;
+mod measured;
 mod plan;
 mod progress;
 mod receiver;
@@ -28,6 +29,7 @@ mod wire_input;
 
 pub use host::Host;
 pub use limits::Limits;
+pub use measured::Measured;
 pub use plan::{Give, Plan};
 pub use progress::{Direction, FileView, SessionView, TableView};
 pub use streaming::{Settings, Streaming};
