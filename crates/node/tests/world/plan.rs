@@ -79,8 +79,8 @@ fn sent(plan: &MovePlan, new: &str) -> Ranges {
     sent
 }
 
-/// What the plan says that nodes will replicate, and what they replicate now.
-fn owns_as_planned(story: &Story, plan: &MovePlan, new: &str) {
+/// Is what the plan says that nodes will replicate what they replicate now?
+fn owns_as_planned(story: &Story, plan: &MovePlan, new: &str) -> Result<(), String> {
     let ring = story.members.shard(1).peers().ring().unwrap();
     let schema = story.members.shard(1).schema();
     for of in plan.ownership.iter().filter(|of| !of.system) {
@@ -94,7 +94,15 @@ fn owns_as_planned(story: &Story, plan: &MovePlan, new: &str) {
             let name = if node.node == "new-1" { new } else { &node.node };
             Some((name.to_owned(), node.after_share?))
         });
-        assert_eq!(planned.collect::<BTreeMap<_, _>>(), real, "{:?}", of.keyspaces);
+        same("ownership", &planned.collect::<BTreeMap<_, _>>(), &real)?;
+    }
+    Ok(())
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, planned: &T, real: &T) -> Result<(), String> {
+    match planned == real {
+        true => Ok(()),
+        false => Err(format!("{what}: planned {planned:?}, is {real:?}")),
     }
 }
 
@@ -104,31 +112,36 @@ fn peers(story: &Story, n: u8) -> BTreeSet<String> {
     sessions.iter().map(|session| session.id.peer.ip.to_string()).collect()
 }
 
-#[test]
-fn a_bootstrap_is_as_planned() {
-    let mut story = Story::new(1, &[]);
+/// A node joins: what is not as it was planned.
+fn bootstrap(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
+    let mut story = Story::new(seed, &[]);
     for n in 1..=NODES {
         story.members.out(n, "flush");
+    }
+    if let Some(bug) = bug {
+        story.members.world.plant(bug);
     }
     let plan = plan(&story, 2, "plan add");
     assert_eq!(plan.refusals, Vec::<String>::new());
     let before = owned(&story, 1);
     story.join(NEW);
-    // tokens
     let tokens = &plan.tokens[0];
     assert!(!tokens.drawn, "one of four nodes is placed and not drawn");
     let place = story.members.shard(NEW).membership().unwrap().place();
-    let real: Vec<String> = place.tokens.iter().map(Token::to_string).collect();
-    assert_eq!(tokens.tokens, real);
-    // ranges, from whom, and what is owned then
+    same("tokens", &tokens.tokens, &place.tokens.iter().map(Token::to_string).collect())?;
     let moved = sent(&plan, &ip(NEW));
     assert!(moved.keys().all(|(_, node)| *node == ip(NEW)), "nobody else gains");
-    let after = owned(&story, 1);
-    assert_eq!(moved, gained(&before, &after));
-    owns_as_planned(&story, &plan, &ip(NEW));
+    same("ranges", &moved, &gained(&before, &owned(&story, 1)))?;
+    owns_as_planned(&story, &plan, &ip(NEW))?;
     let sources: BTreeSet<String> = plan.streams.iter().map(|of| of.from.clone()).collect();
-    assert_eq!(peers(&story, NEW), sources);
+    same("sources", &sources, &peers(&story, NEW))?;
     assert!(plan.bytes > 0 && plan.seconds.is_some(), "{} {:?}", plan.bytes, plan.seconds);
+    Ok(())
+}
+
+#[test]
+fn a_bootstrap_is_as_planned() {
+    assert_eq!(bootstrap(1, None), Ok(()));
 }
 
 /// What was fetched is what was planned, by the node's own record of it.
@@ -161,23 +174,46 @@ fn ranges(cell: &[u8]) -> Vec<TokenRange> {
     TokenRange::normalize((0..count).map(of))
 }
 
-#[test]
-fn a_decommission_is_as_planned() {
-    let mut story = Story::new(3, &[]);
+/// A node leaves: what is not as it was planned.
+fn decommission(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
+    let mut story = Story::new(seed, &[]);
     story.join(NEW);
+    if let Some(bug) = bug {
+        story.members.world.plant(bug);
+    }
     // asked of itself and of another
     let own = plan(&story, LEAVES, "plan decommission");
     let plan = plan(&story, 1, &format!("plan decommission {}", ip(LEAVES)));
-    assert_eq!((&own.streams, own.title.as_str()), (&plan.streams, "decommission of 10.0.0.2"));
-    assert_eq!((&own.refusals, &plan.refusals), (&Vec::new(), &Vec::new()));
+    let moves = |plan: &MovePlan| -> Vec<_> {
+        let streams = plan.streams.iter();
+        streams.map(|of| (of.from.clone(), of.to.clone(), of.ranges.clone())).collect()
+    };
+    assert_eq!(moves(&own), moves(&plan));
+    assert_eq!((own.title.as_str(), &own.refusals), ("decommission of 10.0.0.2", &plan.refusals));
+    assert_eq!(plan.refusals, Vec::<String>::new());
     let before = owned(&story, 1);
     assert_eq!(shown(&story, LEAVES, "decommission"), Shown::Decommission(Decommission::Done));
-    story.agree(&[1, 3, NEW]).unwrap();
-    let after = owned(&story, 1);
-    assert_eq!(sent(&plan, ""), gained(&before, &after));
-    owns_as_planned(&story, &plan, "");
+    story.agree(&[1, 3, NEW])?;
+    same("ranges", &sent(&plan, ""), &gained(&before, &owned(&story, 1)))?;
+    owns_as_planned(&story, &plan, "")?;
     let takers: BTreeSet<String> = plan.streams.iter().map(|of| of.to.clone()).collect();
-    assert_eq!(peers(&story, LEAVES), takers);
+    same("takers", &takers, &peers(&story, LEAVES))
+}
+
+#[test]
+fn a_decommission_is_as_planned() {
+    assert_eq!(decommission(3, None), Ok(()));
+}
+
+#[test]
+fn planted_bugs_of_plans_are_found() {
+    let found = |end: Result<(), String>, what: &str| {
+        let why = end.expect_err("it is found");
+        assert!(why.starts_with(what), "{why}");
+    };
+    found(bootstrap(1, Some("plan_counts_other_replicas")), "tokens");
+    found(bootstrap(1, Some("plan_forgets_a_stream")), "ranges");
+    found(decommission(3, Some("plan_forgets_a_stream")), "ranges");
 }
 
 #[test]

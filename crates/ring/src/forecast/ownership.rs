@@ -19,7 +19,7 @@ impl Placement {
 }
 
 /// What part of the ring a range is.
-pub(crate) fn width(range: types::TokenRange) -> f64 {
+fn width(range: types::TokenRange) -> f64 {
     match range.right.0.wrapping_sub(range.left.0).cast_unsigned() {
         0 => 1.0,
         tokens => tokens as f64 / TOKENS,

@@ -213,7 +213,10 @@ impl Planner {
         if racks.is_empty() {
             return Err(PlanError::NoRack(center));
         }
-        let how = allocation(&self.shard.config.joining.tokens, &ground.schema, &center)?;
+        let mut how = allocation(&self.shard.config.joining.tokens, &ground.schema, &center)?;
+        if self.shard.env.planted("plan_counts_other_replicas") {
+            how = how.map(|(method, replicas)| (method, replicas + 1));
+        }
         let num_tokens = new.num_tokens.unwrap_or(self.shard.config.num_tokens.max(1));
         for (number, rack) in (1..=new.count as u8).zip(racks.iter().cycle()) {
             // an address that no node can have
@@ -274,7 +277,10 @@ impl Planner {
             }
             Ok((changed.after, flows, refusals))
         });
-        let (after, flows, refusals) = computed.await?;
+        let (after, mut flows, refusals) = computed.await?;
+        if self.shard.env.planted("plan_forgets_a_stream") {
+            flows.pop();
+        }
         course.ring = Arc::new(after);
         course.flows.push(flows);
         course.refusals.extend(refusals);
@@ -321,15 +327,24 @@ impl Planner {
         names: [String; N],
         failing: Failing,
     ) -> Vec<KeyspaceOdds> {
+        let mut known: Vec<(Strategy, Vec<OddsRow>)> = Vec::new();
         let mut all = Vec::new();
         for (strategy, keyspaces) in odds::groups(&ground.keyspaces) {
-            let mut tables = Vec::new();
-            for ring in &rings {
-                let (ring, strategy) = (Arc::clone(ring), strategy.clone());
-                let table = self.shard.env.helper(move || odds::rows(&ring, &strategy, failing));
-                tables.push(table.await);
-            }
-            all.push(KeyspaceOdds { keyspaces, rings: names.to_vec(), rows: odds::beside(tables) });
+            let rows = match known.iter().find(|(other, _)| *other == strategy) {
+                Some((_, rows)) => rows.clone(),
+                None => {
+                    let mut tables = Vec::new();
+                    for ring in &rings {
+                        let (ring, strategy) = (Arc::clone(ring), strategy.clone());
+                        let rows = move || odds::rows(&ring, &strategy, failing);
+                        tables.push(self.shard.env.helper(rows).await);
+                    }
+                    let rows = odds::beside(tables);
+                    known.push((strategy, rows.clone()));
+                    rows
+                }
+            };
+            all.push(KeyspaceOdds { keyspaces, rings: names.to_vec(), rows });
         }
         all
     }

@@ -49,20 +49,22 @@ pub enum Missing {
     Everything,
 }
 
-/// Keyspaces by their replication, those that are the same together; none that are not on a ring.
+/// Keyspaces by their replication, those that are the same together, users' and the system's
+/// apart; none that are not on a ring.
 pub(super) fn groups(keyspaces: &[Arc<Keyspace>]) -> Vec<(Strategy, Vec<String>)> {
-    let mut groups: Vec<(Strategy, Vec<String>)> = Vec::new();
+    let mut groups: Vec<(Strategy, bool, Vec<String>)> = Vec::new();
     for keyspace in keyspaces {
-        let (strategy, name) = (&keyspace.replication.strategy, keyspace.name.to_string());
+        let (strategy, name) = (&keyspace.replication.strategy, keyspace.name.clone());
         if !matches!(strategy, Strategy::Simple(_) | Strategy::NetworkTopology(_)) {
             continue;
         }
-        match groups.iter_mut().find(|(known, _)| known == strategy) {
-            Some((_, names)) => names.push(name),
-            None => groups.push((strategy.clone(), vec![name])),
+        let is_system = cql::is_system_keyspace(&name);
+        match groups.iter_mut().find(|group| group.0 == *strategy && group.1 == is_system) {
+            Some((.., names)) => names.push(name),
+            None => groups.push((strategy.clone(), is_system, vec![name])),
         }
     }
-    groups
+    groups.into_iter().map(|(strategy, _, names)| (strategy, names)).collect()
 }
 
 /// Chances under one strategy in one ring.
