@@ -180,6 +180,7 @@ pub(super) fn shares(ring: &Ring, strategy: &Strategy) -> BTreeMap<Address, f64>
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proptest::strategy::Strategy as _;
     use schema::Replication;
     use types::Uuid;
 
