@@ -166,7 +166,8 @@ impl Planner {
         let keyspaces = ground.keyspaces.iter().map(|keyspace| &keyspace.replication.strategy);
         let other_ring = Arc::new(Ring::new(nodes, keyspaces)?);
         let rings = [Arc::clone(&ground.ring), other_ring];
-        let names = [format!("now ({now} tokens)"), format!("{other} tokens")];
+        let now = format!("now ({})", plural(now as u32, "token"));
+        let names = [now, plural(other, "token")];
         let odds = self.odds(&ground, rings, names, failing).await;
         let mut notes = vec![
             "Chances are those that some range lacks it when so many fail at the same time, all \
@@ -175,8 +176,8 @@ impl Planner {
         ];
         if !made.is_even {
             notes.push(format!(
-                "The ring of {other} tokens a node has tokens that were drawn: to place so many \
-                 evenly takes too long."
+                "The tokens of the other ring, {other} a node, were drawn: to place so many evenly \
+                 takes too long."
             ));
         }
         notes.extend(about(&odds));
