@@ -165,11 +165,15 @@ fn a_newcomer_chooses_what_it_would() {
     assert_eq!(choose_tokens(&nodes, &none, None), Err(AllocationError::None));
 }
 
+fn tokens() -> impl Strategy<Value = std::collections::BTreeSet<i64>> {
+    prop::collection::btree_set(any::<i64>(), 1..4)
+}
+
 proptest! {
     /// A data centre replicates as much as it has replicas, or nodes.
     #[test]
     fn shares_are_those_of_the_replicas(
-        drawn in prop::collection::vec((0..2_usize, 0..3_u8, prop::collection::btree_set(any::<i64>(), 1..4)), 1..10),
+        drawn in prop::collection::vec((0..2_usize, 0..3_u8, tokens()), 1..10),
         counts in (1..5_u32, 1..5_u32),
         leaves in 0..10_usize,
     ) {

@@ -352,10 +352,11 @@ mod tests {
                 .collect();
             let all = choices(units, failed);
             let is_short = |chosen: u32| {
-                let left = |set: &Vec<u16>| set.iter().filter(|unit| chosen >> **unit & 1 == 0).count();
-                sets.iter().any(|set| left(set) < needed)
+                let is_left = |unit: &&u16| chosen >> **unit & 1 == 0;
+                sets.iter().any(|set| set.iter().filter(is_left).count() < needed)
             };
-            let chosen = (0..1_u32 << units).filter(|chosen| chosen.count_ones() as usize == failed);
+            let is_chosen = |chosen: &u32| chosen.count_ones() as usize == failed;
+            let chosen = (0..1_u32 << units).filter(is_chosen);
             let bad = chosen.filter(|chosen| is_short(*chosen)).count() as u128;
             let exact = Chance::exact(bad, all);
             prop_assert_eq!(groups(units, &sets, needed).chance(failed), exact);

@@ -47,7 +47,9 @@ const USES: &[(&str, &str)] = &[
     ("netstats", "[-H | --human-readable]"),
     (
         "plan",
-        "add [--nodes <count>] [--dc <datacenter>] [--rack <rack>] [--tokens <num_tokens>] | decommission [<address> | <ID>] | removenode <ID> | move <new token> | failures [--nodes <most>] [--racks <most>] [--tokens <num_tokens>]",
+        "add [--nodes <count>] [--dc <datacenter>] [--rack <rack>] [--tokens <num_tokens>] \
+         | decommission [<address> | <ID>] | removenode <ID> | move <new token> \
+         | failures [--nodes <most>] [--racks <most>] [--tokens <num_tokens>]",
     ),
     (
         "rebuild",

@@ -313,7 +313,8 @@ mod tests {
                 let kept: Vec<_> = pending.iter().flat_map(|range| range.without(&had)).collect();
                 let its: Vec<_> = pending.iter().flat_map(|range| range.without(&kept)).collect();
                 let sent = moved(&flows, node.address);
-                match is_dead && ring.placement(&of.replication.strategy).unwrap().replication_factor() == 1 {
+                let placement = ring.placement(&of.replication.strategy).unwrap();
+                match is_dead && placement.replication_factor() == 1 {
                     true => prop_assert_eq!(sent, vec![], "nobody has what it had alone"),
                     false => prop_assert_eq!(sent, TokenRange::normalize(its)),
                 }
