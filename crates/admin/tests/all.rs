@@ -4,6 +4,7 @@ mod common;
 mod demo;
 mod http;
 mod json;
+mod plan;
 mod ring;
 mod socket;
 mod verbs;

@@ -60,6 +60,9 @@ const SHOWING: &[&str] = &[
     "netstats",
     "getstreamthroughput",
     "getinterdcstreamthroughput -m",
+    "plan add --nodes 2 --rack r2 --tokens 4",
+    "plan decommission",
+    "plan failures --tokens 1",
     "proxyhistograms",
     "reloadseeds",
     "ring",
@@ -288,6 +291,7 @@ fn forms_are_stable() {
     let stats = json_of("compactionstats").out;
     assert_eq!(stats, include_str!("../testdata/nodetool/compactionstats.json"));
     assert_eq!(of("tpstats"), include_str!("../testdata/nodetool/tpstats.json"));
+    assert_eq!(of("plan add"), include_str!("../testdata/nodetool/plan.json"));
 }
 
 #[test]

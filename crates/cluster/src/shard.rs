@@ -50,7 +50,9 @@ use crate::saved_place::SavedPlace;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
 use crate::statements::Statements;
-use crate::topology::{Join, JoinError, Joined, Movements, Rebuild, Relocation, Removal, Topology};
+use crate::topology::{
+    Join, JoinError, Joined, Movements, Planner, Rebuild, Relocation, Removal, Topology,
+};
 use crate::tracing::Tracer;
 use crate::truncation::Truncation;
 use crate::turns::Turns;
@@ -419,6 +421,11 @@ impl Shard {
     /// How it removes others that are dead; on the first shard.
     pub fn removal(&self) -> Option<&Rc<Removal>> {
         self.movements.get().map(|movements| &movements.removal)
+    }
+
+    /// What a change of the ring would move; on the first shard.
+    pub fn planner(&self) -> Option<&Rc<Planner>> {
+        self.movements.get().map(|movements| &movements.planner)
     }
 
     /// This node's part in the ring; on the first shard.

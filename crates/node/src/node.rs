@@ -132,12 +132,17 @@ impl Node {
 
     /// What the node answers to a verb of nodetool, as it does at its socket; on the first shard.
     pub async fn carry_out(&self, verb: admin::Verb) -> Reply {
-        let outcome = admin::ask(self.env(), &*self.operations, verb.clone()).await;
+        let outcome = self.outcome(verb.clone()).await;
         Reply::text(&verb, &outcome).unwrap_or_else(|e| Reply {
             out: String::new(),
             err: format!("error: {e}\n"),
             exit: 2,
         })
+    }
+
+    /// The value that the node answers to a verb with; on the first shard.
+    pub async fn outcome(&self, verb: admin::Verb) -> admin::Outcome {
+        admin::ask(self.env(), &*self.operations, verb).await
     }
 
     /// What is offered to who wants TLS.

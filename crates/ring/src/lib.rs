@@ -46,6 +46,7 @@ mod batch_log;
 mod counter;
 mod dynamic;
 mod fitness;
+mod forecast;
 mod layout;
 mod node;
 mod paxos;
@@ -70,6 +71,9 @@ pub use batch_log::{BatchLogChoice, BatchLogPlan};
 pub use counter::counter_leader;
 pub use dynamic::{Dynamic, DynamicSettings, ScoreRow, Scores};
 pub use fitness::fitness;
+pub use forecast::{
+    Chance, Chosen, FAILED_MAX, Failures, Loss, ResizeError, Resized, Unit, choose_tokens, resized,
+};
 pub use layout::CenterIndex;
 pub use node::{Node, NodeIndex, State};
 pub use paxos::PaxosPlan;

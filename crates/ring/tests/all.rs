@@ -2,6 +2,7 @@
 
 mod allocation;
 mod common;
+mod forecast;
 mod laws;
 mod plans;
 mod snitches;

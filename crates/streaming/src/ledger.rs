@@ -12,6 +12,7 @@ use storage::shards::Remote;
 use types::{Address, Uuid};
 
 use crate::limits::{Limits, Load, Pace};
+use crate::measured::{LastRates, Measured};
 use crate::progress::{Direction, FileKey, Progress};
 use crate::session::SessionId;
 use crate::settings::Settings;
@@ -29,6 +30,7 @@ pub(crate) struct Ledger {
     /// How long the other node may take to say that it has a file.
     transfer_timeout: Duration,
     sessions: RefCell<BTreeMap<SessionId, UnderWay>>,
+    rates: RefCell<LastRates>,
 }
 
 /// A session under way.
@@ -47,6 +49,7 @@ impl Ledger {
             metrics: StreamMetrics::new(registry),
             transfer_timeout: settings.transfer_timeout,
             sessions: RefCell::default(),
+            rates: RefCell::default(),
         })
     }
 
@@ -68,6 +71,7 @@ impl Ledger {
         let (shown, watched) = (Rc::clone(&progress), Rc::clone(&watch));
         let under_way = UnderWay { operation, progress: shown, watch: watched };
         self.sessions.borrow_mut().insert(id, under_way);
+        self.rates.borrow_mut().begin(self.env.now());
         (progress, watch)
     }
 
@@ -84,6 +88,9 @@ impl Ledger {
             watch.end();
             if failed.is_none() {
                 progress.all_done();
+            }
+            if self.sessions.borrow().is_empty() {
+                self.rates.borrow_mut().end(self.env.now());
             }
         }
         self.states.session_over(id, failed, self.env.now());
@@ -114,6 +121,11 @@ impl Ledger {
         self.pace.limits()
     }
 
+    /// How fast files went the last time.
+    pub fn measured(&self) -> Measured {
+        self.rates.borrow().last()
+    }
+
     pub fn set_limits(&self, limits: Limits) {
         self.pace.set(limits);
     }
@@ -125,6 +137,7 @@ impl Ledger {
             of.progress.went_on(key, bytes, now);
             self.states.went_on(id.plan, now);
             self.metrics.went_on(id.peer, of.operation, key.direction, bytes);
+            self.rates.borrow_mut().went_on(key.direction, bytes);
         }
     }
 

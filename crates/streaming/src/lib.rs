@@ -16,6 +16,7 @@ mod chooser;
 mod host;
 mod ledger;
 mod limits;
+mod measured;
 mod meter;
 mod plan;
 mod progress;
@@ -34,6 +35,7 @@ mod wire_input;
 
 pub use host::Host;
 pub use limits::Limits;
+pub use measured::Measured;
 pub use plan::{Give, Plan};
 pub use progress::{Direction, FileView, SessionView, Speed, Sum};
 pub use settings::Settings;

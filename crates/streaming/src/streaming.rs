@@ -15,6 +15,7 @@ use crate::channels::{Channels, ControlAt, Listener};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
+use crate::measured::Measured;
 use crate::plan::Plan;
 use crate::progress::SessionView;
 use crate::receiver::Receiver;
@@ -89,6 +90,11 @@ impl Streaming {
     /// How fast files are sent; on the first shard.
     pub fn limits(&self) -> Limits {
         self.ledger.limits()
+    }
+
+    /// How fast files went the last time that there were any; on the first shard.
+    pub fn measured(&self) -> Measured {
+        self.ledger.measured()
     }
 
     /// Has files sent that fast, until the next start; on the first shard.

@@ -63,6 +63,8 @@ async fn plain(
             operator.remove_node(&host).await?;
             return Ok(None);
         }
+        RingVerb::Plan(change) => Shown::Plan(Box::new(operator.plan(&change).await?)),
+        RingVerb::PlanFailures(failing) => Shown::FailurePlan(operator.failures(failing).await?),
         RingVerb::Removal { force } => {
             let status = operator.removal_status().await?;
             if force {

@@ -11,6 +11,7 @@ mod io;
 mod network;
 mod node;
 mod outcome;
+mod plan;
 mod ring;
 mod settings;
 mod shown;
@@ -30,6 +31,10 @@ pub use network::{
 };
 pub use node::{NodeInfo, Release};
 pub use outcome::{Outcome, Refusal};
+pub use plan::{
+    Failing, FailingUnit, FailureChance, FailureOdds, FailurePlan, FailureRow, MovePlan, NewNodes,
+    PlanChange, PlannedOwnership, PlannedRate, PlannedShare, PlannedStream, PlannedTokens,
+};
 pub use ring::{
     Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf,
     RangeReplica, RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AutoCompaction, ClusterView, CompactionStats, DataFile, Decommission, Endpoint, ExcessJobs,
-    Handoff, IoStats, KeyspacePaths, KeyspaceStats, NetStats, NodeInfo, PastCompaction,
-    PendingHints, PoolStats, ProxyHistograms, Release, Ring, RingRanges, Setting, SnapshotDetails,
-    StreamLimits, TableHistograms, Thresholds, Timeout,
+    FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, MovePlan, NetStats, NodeInfo,
+    PastCompaction, PendingHints, PoolStats, ProxyHistograms, Release, Ring, RingRanges, Setting,
+    SnapshotDetails, StreamLimits, TableHistograms, Thresholds, Timeout,
 };
 
 /// What a verb shows: in JSON an object whose one field names the kind.
@@ -58,6 +58,10 @@ pub enum Shown {
     },
     /// `decommission`
     Decommission(Decommission),
+    /// `plan`, but for `plan failures`
+    Plan(Box<MovePlan>),
+    /// `plan failures`
+    FailurePlan(FailurePlan),
     /// `getendpoints`
     Endpoints(Vec<SocketAddr>),
     /// `tpstats`

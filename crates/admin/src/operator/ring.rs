@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use crate::model::{
-    Cluster, Decommission, Endpoint, RebuildOrder, ReplicatedRange, Ring, TableName,
+    Cluster, Decommission, Endpoint, Failing, FailurePlan, MovePlan, PlanChange, RebuildOrder,
+    ReplicatedRange, Ring, TableName,
 };
 
 use super::Answer;
@@ -52,6 +53,10 @@ pub trait RingOperator {
     async fn removal_status(&self) -> Answer<String>;
     /// Ends removals without waiting for nodes that have not confirmed them.
     async fn force_removal(&self) -> Answer<()>;
+    /// What a change would move, and what would be then; nothing is changed by it.
+    async fn plan(&self, change: &PlanChange) -> Answer<MovePlan>;
+    /// What keyspaces withstand, now and with another number of tokens.
+    async fn failures(&self, failing: Failing) -> Answer<FailurePlan>;
     /// Takes a node that is down out of the ring.
     async fn assassinate(&self, address: &str) -> Answer<()>;
 }

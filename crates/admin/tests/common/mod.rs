@@ -2,15 +2,17 @@
 
 use admin::{
     Answer, AutoCompaction, Cache, CacheName, CachesOperator, Cluster, Command, CompactionOperator,
-    CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Format, GossipValue,
-    Handoff, HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, NetStats,
+    CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Failing, FailingUnit,
+    FailureChance, FailureOdds, FailurePlan, FailureRow, Format, GossipValue, Handoff,
+    HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, MovePlan, NetStats,
     NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf,
-    Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, Pool, PoolStats,
-    ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, ReplicatedRange,
-    Replication, Reply, Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting,
-    SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits,
-    StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats,
-    TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
+    Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, PlanChange, PlannedOwnership,
+    PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool, PoolStats, ProxyHistograms,
+    RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, ReplicatedRange, Replication, Reply,
+    Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting, SettingsOperator,
+    SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits, StreamPlan,
+    StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats, TablesOperator,
+    Thresholds, Timeout, Verb, Verify, ask, wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -316,8 +318,102 @@ impl RingOperator for Fake {
         self.note(format!("rebuild {order:?}"))
     }
 
+    async fn plan(&self, change: &PlanChange) -> Answer<MovePlan> {
+        match change {
+            PlanChange::Decommission { node: Some(node) } => {
+                Err(Refusal::BadUse(format!("{node} is no node of the ring")))
+            }
+            _ => {
+                self.note(format!("plan {change:?}"))?;
+                Ok(move_plan())
+            }
+        }
+    }
+
+    async fn failures(&self, failing: Failing) -> Answer<FailurePlan> {
+        self.note(format!("{failing:?}"))?;
+        let notes = vec!["All choices are equally likely.".to_owned()];
+        Ok(FailurePlan { failures: failures("16 tokens", "1 token"), notes })
+    }
+
     async fn assassinate(&self, address: &str) -> Answer<()> {
         self.note(format!("assassinate {address}"))
+    }
+}
+
+fn failures(one: &str, other: &str) -> Vec<FailureOdds> {
+    let row = |unit, failed, missing: &str, shares: [Option<(f64, bool)>; 2]| FailureRow {
+        unit,
+        failed,
+        missing: missing.to_owned(),
+        chances: shares.map(|of| of.map(|(share, exact)| FailureChance { share, exact })).to_vec(),
+    };
+    let (nodes, racks) = (FailingUnit::Nodes, FailingUnit::Racks);
+    let of = |keyspace: &str, system| FailureOdds {
+        keyspaces: vec![keyspace.to_owned()],
+        system,
+        rings: vec![one.to_owned(), other.to_owned()],
+        rows: vec![
+            row(nodes, 1, "QUORUM", [Some((0.0, true)), Some((0.0, true))]),
+            row(nodes, 3, "QUORUM", [Some((0.4712, false)), Some((0.1, true))]),
+            row(racks, 2, "all replicas", [Some((1.0, true)), None]),
+        ],
+    };
+    vec![of("ks", false), of("system_auth", true)]
+}
+
+fn move_plan() -> MovePlan {
+    let share = |node: &str, before_share, after_share| PlannedShare {
+        node: node.to_owned(),
+        data_center: "dc1".to_owned(),
+        rack: "r1".to_owned(),
+        before_share,
+        after_share,
+    };
+    let stream = |from: &str, keyspace: &str, bytes| PlannedStream {
+        step: 1,
+        from: from.to_owned(),
+        to: "new-1".to_owned(),
+        keyspace: keyspace.to_owned(),
+        ranges: vec!["(1,2]".to_owned(), "(5,-5]".to_owned()],
+        bytes,
+    };
+    MovePlan {
+        title: "add 1 node with 2 tokens to data center dc1".to_owned(),
+        refusals: vec!["Other bootstrapping nodes detected".to_owned()],
+        notes: vec!["Bytes are estimates.".to_owned()],
+        tokens: vec![PlannedTokens {
+            node: "new-1".to_owned(),
+            data_center: "dc1".to_owned(),
+            rack: "r1".to_owned(),
+            tokens: vec!["-5".to_owned(), "2".to_owned()],
+            drawn: false,
+        }],
+        ownership: vec![
+            PlannedOwnership {
+                keyspaces: vec!["ks".to_owned(), "other".to_owned()],
+                system: false,
+                nodes: vec![
+                    share("10.0.0.1", Some(1.0), Some(0.6123)),
+                    share("10.0.0.10", Some(0.5), None),
+                    share("new-1", None, Some(0.8877)),
+                ],
+            },
+            PlannedOwnership {
+                keyspaces: vec!["system_auth".to_owned()],
+                system: true,
+                nodes: vec![share("10.0.0.1", Some(1.0), Some(1.0))],
+            },
+        ],
+        streams: vec![
+            stream("10.0.0.1", "ks", 3 << 30),
+            stream("10.0.0.1", "other", 1 << 30),
+            stream("10.0.0.10", "ks", 0),
+        ],
+        bytes: 4 << 30,
+        seconds: Some(163.84),
+        rate: PlannedRate::LimitBytesPerSecond(25 << 20),
+        failures: failures("now", "after"),
     }
 }
 

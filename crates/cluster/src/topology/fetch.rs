@@ -148,7 +148,12 @@ impl<'a> Fetch<'a> {
         let mut anybody = Vec::new();
         for range in self.lacks(placement, has) {
             if self.from == Source::Survivors {
-                let all = sources::survivors(self.ring, placement, range, self.replaced());
+                let all = sources::survivors(
+                    self.ring,
+                    placement,
+                    range,
+                    (self.ring.local(), self.replaced()),
+                );
                 let (up, down): (Vec<_>, Vec<_>) =
                     all.into_iter().partition(|node| self.ring.is_up(*node));
                 let down = down.into_iter().map(|node| self.ring.node(node).address);

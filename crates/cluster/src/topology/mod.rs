@@ -5,6 +5,7 @@ mod available;
 mod course;
 mod fetch;
 mod join;
+mod plan;
 mod rebuild;
 mod relocation;
 mod removal;
@@ -25,6 +26,10 @@ use crate::saved_place::SavedPlace;
 use crate::shard_context::ShardContext;
 pub use fetch::NoSource;
 pub use join::{Join, JoinError, Joined, Standing};
+pub use plan::{
+    Failing, FailurePlan, KeyspaceOdds, Missing, MovePlan, NewNodes, NodeShare, OddsRow, PlanError,
+    PlanRequest, PlannedShares, PlannedStream, PlannedTokens, Planner, Rate,
+};
 pub use rebuild::{Rebuild, RebuildError, RebuildRequest, parse_ranges};
 pub use relocation::{Relocation, RelocationError};
 pub use removal::{Removal, RemovalStatus};
@@ -35,12 +40,13 @@ pub(crate) struct Topology {
     rebuild: Rc<Rebuild>,
 }
 
-/// How this node comes into the ring, to another place, and out of it, and how it removes others;
-/// on the first shard.
+/// How this node comes into the ring, to another place, and out of it, how it removes others, and
+/// what any of it would move; on the first shard.
 pub(crate) struct Movements {
     pub join: Rc<Join>,
     pub relocation: Rc<Relocation>,
     pub removal: Rc<Removal>,
+    pub planner: Rc<Planner>,
 }
 
 impl Movements {
@@ -55,7 +61,8 @@ impl Movements {
         let join = Join::new(of, membership, streaming, saved);
         let relocation = Relocation::new(of, (membership, &join), streaming, handoff, batches);
         let removal = Removal::new(of, membership, streaming);
-        Self { join, relocation, removal }
+        let planner = Planner::new(shard, membership, (&relocation, &removal), streaming);
+        Self { join, relocation, removal, planner }
     }
 }
 

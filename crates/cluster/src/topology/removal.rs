@@ -5,7 +5,7 @@
 //! All nodes look each second for who is being removed: one that crashed meanwhile begins anew.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
@@ -81,6 +81,20 @@ impl Removal {
     /// # Errors
     /// If it is not dead, or another is being removed.
     pub async fn remove(&self, host: Uuid) -> Result<(), RelocationError> {
+        let node = self.may_remove(host)?;
+        self.removes.replace(Some(node.clone()));
+        self.is_forced.set(false);
+        let removed = self.run(&node).await;
+        self.removes.replace(None);
+        self.membership.await_replication(BTreeSet::new());
+        removed
+    }
+
+    /// The node of this id, if it may be removed.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn may_remove(&self, host: Uuid) -> Result<NodeInfo, RelocationError> {
         if host.to_bytes() == self.shard.engine.host_id() {
             return Err(RelocationError::Oneself);
         }
@@ -97,12 +111,7 @@ impl Removal {
         if !others.is_empty() && self.shard.config.joining.is_consistent {
             return Err(RelocationError::OthersMove(others));
         }
-        self.removes.replace(Some(node.clone()));
-        self.is_forced.set(false);
-        let removed = self.run(&node).await;
-        self.removes.replace(None);
-        self.membership.await_replication(BTreeSet::new());
-        removed
+        Ok(node)
     }
 
     async fn run(&self, node: &NodeInfo) -> Result<(), RelocationError> {
@@ -227,22 +236,11 @@ impl Removal {
             let Some(scope) = scope else { continue };
             let (ring, placement) = (&scope.ring, &scope.placement);
             let gone = ring.find(node.address);
-            let was_its = |range: &TokenRange| {
-                gone.is_some_and(|gone| placement.at(range.right).natural.contains(&gone))
+            let asked = sources::restored(ring, placement, (ring.local(), gone), asks_all);
+            let Ok(asked) = asked else {
+                let name = &keyspace.name;
+                return Err(format!("no replica of keyspace {name} is up for some ranges"));
             };
-            let gained: Vec<_> =
-                placement.pending_ranges_of(ring.local()).filter(was_its).collect();
-            let mut asked: BTreeMap<ring::NodeIndex, Vec<TokenRange>> = BTreeMap::new();
-            for range in gained {
-                let all = sources::survivors(ring, placement, range, gone);
-                let mut up: Vec<_> = all.into_iter().filter(|node| ring.is_up(*node)).collect();
-                if up.is_empty() && placement.replication_factor() > 1 {
-                    let name = &keyspace.name;
-                    return Err(format!("no replica of keyspace {name} is up for some ranges"));
-                }
-                up.truncate(if asks_all { up.len() } else { 1 });
-                up.into_iter().for_each(|node| asked.entry(node).or_default().push(range));
-            }
             for (index, ranges) in asked {
                 let ask = Ask { keyspace: keyspace.name.to_string(), ranges };
                 let of = plan.requests.entry(ring.node(index).address).or_default();

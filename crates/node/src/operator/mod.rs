@@ -7,6 +7,7 @@ mod compaction;
 mod hints;
 mod network;
 mod node;
+mod plan;
 mod rebuild;
 mod ring;
 mod settings;

@@ -6,8 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use admin::{
-    Answer, Cluster, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf, RangeReplica,
-    RebuildOrder, Refusal, ReplicatedRange, Ring, RingNode, RingOperator, TableName,
+    Answer, Cluster, Decommission, Endpoint, Failing, FailurePlan, GossipValue, Life, Liveness,
+    MovePlan, NodesOf, PlanChange, RangeReplica, RebuildOrder, Refusal, ReplicatedRange, Ring,
+    RingNode, RingOperator, TableName,
 };
 use cluster::{Join, JoinError, Membership, Relocation, Removal};
 use metrics::Level;
@@ -350,6 +351,14 @@ impl RingOperator for Operations {
     async fn force_removal(&self) -> Answer<()> {
         self.removal()?.force();
         Ok(())
+    }
+
+    async fn plan(&self, change: &PlanChange) -> Answer<MovePlan> {
+        self.plan_of(change).await
+    }
+
+    async fn failures(&self, failing: Failing) -> Answer<FailurePlan> {
+        self.failures_of(failing).await
     }
 
     async fn assassinate(&self, address: &str) -> Answer<()> {

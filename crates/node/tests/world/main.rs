@@ -12,6 +12,7 @@ mod join;
 mod key_stores;
 mod leave;
 mod pages;
+mod plan;
 mod prepared;
 mod replanned;
 mod ring;

@@ -59,6 +59,15 @@ pub struct Newcomer<'a> {
 }
 
 impl Newcomer<'_> {
+    /// Can it have so many tokens?
+    pub(crate) fn check_count(&self) -> Result<(), AllocationError> {
+        match self.num_tokens {
+            0 => Err(AllocationError::None),
+            1..=TOKENS_MAX => Ok(()),
+            _ => Err(AllocationError::TooMany),
+        }
+    }
+
     /// Is this a node of its data centre that owns tokens?
     fn is_member_nearby(&self, node: &Node) -> bool {
         node.state.is_member() && self.is_nearby(node)
@@ -126,11 +135,7 @@ pub fn allocate(
     method: Method,
     random: &mut dyn FnMut() -> u64,
 ) -> Result<Vec<Token>, AllocationError> {
-    match newcomer.num_tokens {
-        0 => return Err(AllocationError::None),
-        1..=TOKENS_MAX => {}
-        _ => return Err(AllocationError::TooMany),
-    }
+    newcomer.check_count()?;
     let mut tokens = match method {
         Method::Even => even::allocate(nodes, newcomer, replicas, random),
         Method::Cassandra => cassandra::allocate(nodes, newcomer, replicas, random)?,

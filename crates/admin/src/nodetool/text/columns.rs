@@ -9,7 +9,12 @@ pub(crate) struct Columns {
 
 impl Columns {
     pub fn row<const N: usize>(&mut self, cells: [&str; N]) {
-        self.rows.push(cells.map(str::to_owned).to_vec());
+        self.extend(cells.into_iter());
+    }
+
+    /// A row of as many cells as there are.
+    pub fn extend<'a>(&mut self, cells: impl Iterator<Item = &'a str>) {
+        self.rows.push(cells.map(str::to_owned).collect());
     }
 
     /// The least widths of the columns.

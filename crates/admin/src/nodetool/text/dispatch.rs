@@ -1,8 +1,8 @@
 //! Which text is that of a verb and its value.
 
 use super::{
-    cluster, compaction, gossip, hints, histograms, info, io, network, ring, snapshots, status,
-    streams, tables,
+    cluster, compaction, gossip, hints, histograms, info, io, network, plan, ring, snapshots,
+    status, streams, tables,
 };
 use crate::model::{Decommission, ExcessJobs, Shown};
 use crate::nodetool::guardrails;
@@ -87,6 +87,8 @@ fn of_ring(verb: &RingVerb, shown: Option<&Shown>) -> Option<String> {
                 false => "Node is already bootstrapped.\n".to_owned(),
             }
         }
+        (RingVerb::Plan(_), Some(Shown::Plan(of))) => plan::print(of),
+        (RingVerb::PlanFailures(_), Some(Shown::FailurePlan(of))) => plan::failures(of),
         (RingVerb::Removal { .. }, Some(Shown::Removal { status })) => {
             format!("RemovalStatus: {status}\n")
         }

@@ -12,6 +12,7 @@ mod info;
 mod io;
 mod network;
 mod number;
+mod plan;
 mod ring;
 mod snapshots;
 mod status;

@@ -46,6 +46,12 @@ const USES: &[(&str, &str)] = &[
     ("move", "<new token>"),
     ("netstats", "[-H | --human-readable]"),
     (
+        "plan",
+        "add [--nodes <count>] [--dc <datacenter>] [--rack <rack>] [--tokens <num_tokens>] \
+         | decommission [<address> | <ID>] | removenode <ID> | move <new token> \
+         | failures [--nodes <most>] [--racks <most>] [--tokens <num_tokens>]",
+    ),
+    (
         "rebuild",
         "[-ks <keyspace>] [-ts <tokens>] [-s <sources>] [--exclude-local-dc] [<src-dc-name>]",
     ),

@@ -54,6 +54,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("move", "Move this node to another token"),
     ("netstats", "Print streams, messages to other nodes and read repairs"),
     ("pausehandoff", "Pause the delivery of hints"),
+    ("plan", "Print what a change of the ring would move (only in Helenus)"),
     ("proxyhistograms", "Print percentiles of request latencies at the coordinator"),
     ("rebuild", "Stream data to this node from other nodes"),
     ("refresh", "Load SSTables put into the directory of a table (see import)"),

@@ -2,7 +2,12 @@
 
 use super::args::Args;
 use super::{VerbError, refused};
-use crate::model::{RebuildOrder, TableName};
+use crate::model::{Failing, NewNodes, PlanChange, RebuildOrder, TableName};
+
+/// Nodes and racks that fail at the same time in `plan failures`, if nobody says how many.
+const FAILING: (u32, u32) = (3, 2);
+/// And at most (`ring::FAILED_MAX`).
+const FAILING_MAX: u32 = 8;
 
 /// A verb of the ring; addresses are with ports where `print_port`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +84,10 @@ pub enum RingVerb {
         /// Where to.
         token: String,
     },
+    /// `plan`, but for `plan failures`
+    Plan(PlanChange),
+    /// `plan failures`
+    PlanFailures(Failing),
     /// `removenode ID`
     RemoveNode {
         /// Its host id.
@@ -137,6 +146,7 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
             Some(token) => RingVerb::Move { token },
             None => return refused("Required parameters are missing: new token"),
         },
+        "plan" => plan(args)?,
         "rebuild" => rebuild(args)?,
         "reloadseeds" => RingVerb::ReloadSeeds,
         "removenode" => match args.take().as_deref() {
@@ -156,6 +166,50 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
         "statusgossip" => RingVerb::StatusGossip,
         _ => return Ok(None),
     }))
+}
+
+fn plan(args: &mut Args) -> Result<RingVerb, VerbError> {
+    let change = match args.take().as_deref() {
+        Some("add") => PlanChange::Add(NewNodes {
+            count: count(args, "--nodes", u32::MAX)?.unwrap_or(1),
+            data_center: args.value(&["--dc"])?,
+            rack: args.value(&["--rack"])?,
+            num_tokens: count(args, "--tokens", u32::MAX)?,
+        }),
+        Some("decommission") => PlanChange::Decommission { node: args.take() },
+        Some("removenode") => match args.take() {
+            Some(host) => PlanChange::RemoveNode { host },
+            None => return refused("Required parameters are missing: ID"),
+        },
+        Some("move") => match args.take() {
+            Some(token) => PlanChange::Move { token },
+            None => return refused("Required parameters are missing: new token"),
+        },
+        Some("failures") => {
+            return Ok(RingVerb::PlanFailures(Failing {
+                nodes: count(args, "--nodes", FAILING_MAX)?.unwrap_or(FAILING.0),
+                racks: count(args, "--racks", FAILING_MAX)?.unwrap_or(FAILING.1),
+                num_tokens: count(args, "--tokens", u32::MAX)?,
+            }));
+        }
+        _ => {
+            return refused(
+                "plan needs one of: add, decommission, removenode, move, failures; see nodetool \
+                 help plan",
+            );
+        }
+    };
+    Ok(RingVerb::Plan(change))
+}
+
+/// The number of an option, from 1 on.
+fn count(args: &mut Args, name: &'static str, most: u32) -> Result<Option<u32>, VerbError> {
+    let Some(text) = args.value(&[name])? else { return Ok(None) };
+    match text.parse() {
+        Ok(count) if (1..=most).contains(&count) => Ok(Some(count)),
+        _ if most == u32::MAX => refused(format!("{name} must be a number from 1 on, not {text}")),
+        _ => refused(format!("{name} must be a number from 1 to {most}, not {text}")),
+    }
 }
 
 fn rebuild(args: &mut Args) -> Result<RingVerb, VerbError> {

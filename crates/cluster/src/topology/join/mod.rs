@@ -39,6 +39,7 @@ use crate::shard_context::ShardContext;
 use intent::{Intent, Situation};
 use steps::{Kind, Step, Steps};
 use tokens::Choice;
+pub(super) use tokens::{allocation, most_replicas};
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]

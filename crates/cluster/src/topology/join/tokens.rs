@@ -36,7 +36,9 @@ impl Choice<'_> {
         }
         let count = self.config.num_tokens.max(1);
         let mut random = || self.env.random_u64();
-        let (method, replicas) = match self.method()? {
+        let center = &self.identity.data_center;
+        let how = allocation(&self.config.joining.tokens, self.schema, center)?;
+        let (method, replicas) = match how {
             Some(allocated) => allocated,
             None => {
                 let taken: BTreeSet<Token> = self.taken.keys().copied().collect();
@@ -61,46 +63,50 @@ impl Choice<'_> {
             None => Ok(tokens),
         }
     }
+}
 
-    /// How they are allocated, and for how many replicas; none at random.
-    fn method(&self) -> Result<Option<(Method, u32)>, JoinError> {
-        let config::TokenAllocation { method, keyspace, local_replicas } =
-            &self.config.joining.tokens;
-        let wanted = match keyspace {
-            Some(name) => {
-                let keyspace = self.schema.keyspace(name);
-                let of = keyspace.map(|of| self.replicas(&of.replication.strategy));
-                Some(of.ok_or_else(|| JoinError::AllocationKeyspace(name.clone()))?)
-            }
-            None => *local_replicas,
-        };
-        Ok(match method {
-            TokenMethod::Random => None,
-            TokenMethod::Cassandra => wanted.map(|replicas| (Method::Cassandra, replicas)),
-            TokenMethod::Even => {
-                Some((Method::Even, wanted.unwrap_or_else(|| self.most_replicas())))
-            }
-        })
-    }
-
-    /// How many replicas a strategy has in this data centre.
-    fn replicas(&self, strategy: &Strategy) -> u32 {
-        match strategy {
-            Strategy::Simple(count) => count.all,
-            Strategy::NetworkTopology(counts) => {
-                counts.get(&self.identity.data_center).map_or(0, |count| count.all)
-            }
-            _ => 0,
+/// How a node of a data centre allocates its tokens, and for how many replicas; none at random.
+///
+/// # Errors
+/// If there is no keyspace of the name that the settings have.
+pub(in crate::topology) fn allocation(
+    of: &config::TokenAllocation,
+    schema: &Schema,
+    data_center: &str,
+) -> Result<Option<(Method, u32)>, JoinError> {
+    let replicas = |strategy: &Strategy| self::replicas(strategy, data_center);
+    let wanted = match &of.keyspace {
+        Some(name) => {
+            let keyspace = schema.keyspace(name);
+            let of = keyspace.map(|of| replicas(&of.replication.strategy));
+            Some(of.ok_or_else(|| JoinError::AllocationKeyspace(name.clone()))?)
         }
-        .max(1)
-    }
+        None => of.local_replicas,
+    };
+    Ok(match of.method {
+        TokenMethod::Random => None,
+        TokenMethod::Cassandra => wanted.map(|replicas| (Method::Cassandra, replicas)),
+        TokenMethod::Even => {
+            Some((Method::Even, wanted.unwrap_or_else(|| most_replicas(schema, data_center))))
+        }
+    })
+}
 
-    /// The most that a keyspace of a user has here.
-    fn most_replicas(&self) -> u32 {
-        let keyspaces = self.schema.keyspaces().values();
-        let users = keyspaces
-            .filter(|keyspace| !keyspace.is_virtual && !cql::is_system_keyspace(&keyspace.name));
-        let most = users.map(|keyspace| self.replicas(&keyspace.replication.strategy)).max();
-        most.unwrap_or(REPLICAS)
+/// How many replicas a strategy has in a data centre.
+fn replicas(strategy: &Strategy, data_center: &str) -> u32 {
+    match strategy {
+        Strategy::Simple(count) => count.all,
+        Strategy::NetworkTopology(counts) => counts.get(data_center).map_or(0, |count| count.all),
+        _ => 0,
     }
+    .max(1)
+}
+
+/// The most that a keyspace of a user has in a data centre.
+pub(in crate::topology) fn most_replicas(schema: &Schema, data_center: &str) -> u32 {
+    let keyspaces = schema.keyspaces().values();
+    let users = keyspaces
+        .filter(|keyspace| !keyspace.is_virtual && !cql::is_system_keyspace(&keyspace.name));
+    let most = users.map(|of| replicas(&of.replication.strategy, data_center)).max();
+    most.unwrap_or(REPLICAS)
 }

@@ -10,7 +10,7 @@ use crate::topology::fetch::NoSource;
 
 /// Ranges of a keyspace by who is given them: those of this node that another is about to have,
 /// without what `given` says was given.
-pub(super) fn gives(
+pub(in crate::topology) fn gives(
     ring: &Ring,
     keyspace: &Keyspace,
     given: impl Fn(Address) -> Vec<TokenRange>,

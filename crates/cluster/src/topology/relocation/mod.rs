@@ -1,6 +1,7 @@
 //! How this node leaves its place: for good (`StorageService.decommission`), or for another token
 //! (`move`).
 //!
+//! - `enough`: whether enough nodes are left.
 //! - `give`: what it gives, and to whom.
 //! - `transferred`: what it has given already.
 //! - `error`: why it does not.
@@ -9,8 +10,9 @@
 //! to whoever gains the range too. It gives up nothing before all of it is durable elsewhere. A
 //! node that starts again before that is what it was: the operation is abandoned.
 
+pub(super) mod enough;
 mod error;
-mod give;
+pub(super) mod give;
 mod transferred;
 
 use std::cell::{Cell, RefCell};
@@ -18,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use metrics::Level;
-use schema::{Keyspace, Strategy};
+use schema::Keyspace;
 use streaming::wire::Operation;
 use streaming::{Give, Plan, Streaming};
 use types::{Address, Token, TokenRange};
@@ -144,13 +146,7 @@ impl Relocation {
     /// # Errors
     /// If it may not, or cannot give or fetch something: it can be tried again.
     pub async fn move_to(&self, token: Token) -> Result<(), RelocationError> {
-        let ring = self.membership.ring().ok_or(RelocationError::NoMember)?;
-        if ring.tokens().iter().any(|(owned, _)| *owned == token) {
-            return Err(RelocationError::TokenTaken(token.0));
-        }
-        if self.membership.place().tokens.len() > 1 {
-            return Err(RelocationError::ManyTokens);
-        }
+        self.check_token(token)?;
         // one that failed may go elsewhere
         let has_failed = self.course.borrow().state() == State::Failed;
         if !(has_failed && matches!(self.goal.get(), Some(Goal::To(_)))) {
@@ -159,8 +155,20 @@ impl Relocation {
         self.go(Goal::To(token)).await
     }
 
+    /// May it go to this token?
+    pub(super) fn check_token(&self, token: Token) -> Result<(), RelocationError> {
+        let ring = self.membership.ring().ok_or(RelocationError::NoMember)?;
+        if ring.tokens().iter().any(|(owned, _)| *owned == token) {
+            return Err(RelocationError::TokenTaken(token.0));
+        }
+        match self.membership.place().tokens.len() > 1 {
+            true => Err(RelocationError::ManyTokens),
+            false => Ok(()),
+        }
+    }
+
     /// May it give up its place?
-    async fn check(&self, forced: bool) -> Result<(), RelocationError> {
+    pub(super) async fn check(&self, forced: bool) -> Result<(), RelocationError> {
         if let Some(mode) = self.mode() {
             return Err(RelocationError::Busy(mode));
         }
@@ -178,7 +186,7 @@ impl Relocation {
         for keyspace in schema.keyspaces().values().filter(|keyspace| !keyspace.is_virtual) {
             let Some(scope) = self.scope(keyspace)? else { continue };
             if !forced {
-                self.check_replicas(keyspace, &scope)?;
+                enough::check(&scope.ring, keyspace, scope.ring.local())?;
             }
             if scope.placement.pending_ranges_of(scope.ring.local()).next().is_some() {
                 return Err(RelocationError::Gaining);
@@ -189,24 +197,6 @@ impl Relocation {
             return Err(RelocationError::OthersMove(moving));
         }
         Ok(())
-    }
-
-    /// Will there be as many nodes as a keyspace has replicas?
-    fn check_replicas(&self, keyspace: &Keyspace, scope: &Scope) -> Result<(), RelocationError> {
-        let (ring, here) = (&scope.ring, self.shard.identity.data_center.as_str());
-        let by_center = matches!(keyspace.replication.strategy, Strategy::NetworkTopology(_));
-        let counts = |node: &&ring::NodeIndex| !by_center || ring.is_near(**node);
-        let nodes = ring.members().iter().filter(counts).count();
-        let wanted = match by_center {
-            true => scope.placement.replication_factor_in(here),
-            false => scope.placement.replication_factor(),
-        };
-        match nodes <= wanted as usize {
-            true => {
-                Err(RelocationError::TooFew { keyspace: keyspace.name.to_string(), wanted, nodes })
-            }
-            false => Ok(()),
-        }
     }
 
     fn scope(&self, keyspace: &Keyspace) -> Result<Option<Scope>, RelocationError> {
