@@ -252,7 +252,7 @@ impl Kills {
                 return Err(format!("{} does not serve", newcomer.ip).into());
             }
             // it says so itself where there is something to resume
-            let resume = newcomer.tool().args(["bootstrap", "resume"]).output()?;
+            let resume = newcomer.tool().args(["bootstrap", "resume", "--force"]).output()?;
             was_told |= resume.status.success();
             std::thread::sleep(PAUSE);
         }
