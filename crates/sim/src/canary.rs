@@ -85,3 +85,17 @@ pub const RINGS: &[Bug] = &[
     Bug { name: "ring_promise_of_one", seeds: 60 },
     Bug { name: "ring_cas_reads_own", seeds: 80 },
 ];
+
+/// Those of rings that nodes join and leave.
+pub const ELASTIC: &[Bug] = &[
+    Bug { name: "join_fetches_unannounced", seeds: 60 },
+    Bug { name: "join_serves_empty", seeds: 60 },
+    Bug { name: "join_fetches_from_anybody", seeds: 60 },
+    Bug { name: "join_forgets_former", seeds: 60 },
+    Bug { name: "join_counts_what_failed", seeds: 60 },
+    Bug { name: "leave_gives_unannounced", seeds: 60 },
+    Bug { name: "leave_gives_nothing", seeds: 60 },
+    Bug { name: "leave_counts_what_failed", seeds: 60 },
+    Bug { name: "removal_confirmed_unfetched", seeds: 60 },
+    Bug { name: "removal_fetches_from_one", seeds: 60 },
+];

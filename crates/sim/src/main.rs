@@ -8,6 +8,8 @@
 //! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
 //! campaign ring-seeds FROM COUNT  worlds of rings of several nodes
 //! campaign ring-story SEED [BUG]  what happened in one of them, line by line
+//! campaign elastic-seeds FROM COUNT  worlds of rings that nodes join and leave
+//! campaign elastic-story SEED [BUG]  what happened in one of them, line by line
 //! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails
 //!                               if a node does not start as it must on one, or if a kind of change
 //!                               was never cut
@@ -21,10 +23,11 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE};
+use sim::canary::{Bug, CONDITIONS, ELASTIC, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE};
 use sim::cas::Cas;
 use sim::coverage::{
-    Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES, REQUIRED_OF_RINGS,
+    Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_ELASTIC, REQUIRED_OF_NODES,
+    REQUIRED_OF_RINGS,
 };
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
@@ -38,10 +41,17 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
-        ["ring-story", seed] => number(seed).and_then(|seed| told(seed, None)),
+        ["ring-story", seed] => number(seed).and_then(|seed| told(ring::story(seed, None))),
         ["ring-story", seed, bug] => {
             let bug = RINGS.iter().find(|known| known.name == bug).map(|bug| bug.name);
-            number(seed).and_then(|seed| told(seed, bug))
+            number(seed).and_then(|seed| told(ring::story(seed, bug)))
+        }
+        ["elastic-story", seed] => {
+            number(seed).and_then(|seed| told(ring::elastic::story(seed, None)))
+        }
+        ["elastic-story", seed, bug] => {
+            let bug = ELASTIC.iter().find(|known| known.name == bug).map(|bug| bug.name);
+            number(seed).and_then(|seed| told(ring::elastic::story(seed, bug)))
         }
         ["images", from, count] => {
             number(from).and_then(|from| match crash_images(from, number(count)?)?.missing()[..] {
@@ -71,7 +81,8 @@ fn main() -> ExitCode {
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
         _ => {
-            Err("seeds|engine|conditions|ring-seeds|images FROM COUNT | planted [NAME]".to_string())
+            Err("seeds|engine|conditions|ring-seeds|elastic-seeds|images FROM COUNT | planted [NAME]"
+                .to_string())
         }
     };
     match result {
@@ -84,8 +95,7 @@ fn main() -> ExitCode {
 }
 
 /// Says what happened to a ring.
-fn told(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
-    let (story, outcome) = ring::story(seed, bug);
+fn told((story, outcome): (Vec<String>, Outcome)) -> Result<(), String> {
     story.iter().for_each(|line| println!("{line}"));
     outcome.wrong.map_or(Ok(()), Err)
 }
@@ -101,11 +111,12 @@ struct Kind {
     required: &'static [&'static [&'static str]],
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     Kind { name: "seeds", run: run::<CqlNode, Shared>, required: &[REQUIRED, REQUIRED_OF_NODES] },
     Kind { name: "engine", run: run::<Door, Shared>, required: &[REQUIRED] },
     Kind { name: "conditions", run: run::<CqlNode, Cas>, required: &[REQUIRED_OF_CONDITIONS] },
     Kind { name: "ring-seeds", run: ring::run, required: &[REQUIRED_OF_RINGS] },
+    Kind { name: "elastic-seeds", run: ring::elastic::run, required: &[REQUIRED_OF_ELASTIC] },
 ];
 
 impl Kind {
@@ -202,8 +213,9 @@ fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> R
     let whole = WHOLE.iter().map(|bug| (bug, Some(run::<CqlNode, Shared> as Run)));
     let conditions = CONDITIONS.iter().map(|bug| (bug, Some(run::<CqlNode, Cas> as Run)));
     let rings = RINGS.iter().map(|bug| (bug, Some(ring::run as Run)));
+    let elastic = ELASTIC.iter().map(|bug| (bug, Some(ring::elastic::run as Run)));
     let of_worlds =
-        engine.chain(whole).chain(conditions).chain(rings).filter(|(bug, _)| wanted(bug));
+        engine.chain(whole).chain(conditions).chain(rings).chain(elastic).filter(|(bug, _)| wanted(bug));
     let images = IMAGES.iter().filter(|bug| of_images(bug)).map(|bug| (bug, None));
     let hunts: Vec<(&Bug, Option<Run>)> = of_worlds.chain(images).collect();
     let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
