@@ -41,6 +41,8 @@ impl Operator {
                     // who does not know better starts it again
                     if world.is_up(member.id) && self.rng.one_in(2) {
                         self.stop(world, node, false, Duration::from_millis(500));
+                    } else if world.is_up(member.id) {
+                        member.bad_since.set(None);
                     }
                 }
             }

@@ -107,7 +107,8 @@ impl Operator {
     /// Does what is due.
     pub fn step(&mut self, world: &World) -> Result<(), String> {
         let now = world.now();
-        self.model.settle(now, None);
+        let bad = self.members.iter().filter_map(|member| member.bad_since.get()).min();
+        self.model.settle(now, bad);
         self.lift(world);
         self.look(world)?;
         self.hurt(world);
@@ -253,7 +254,8 @@ impl Operator {
         let free: Vec<usize> = members.iter().copied().filter(is_free).collect();
         // the first is the seed: it stays
         let others: Vec<usize> = free.iter().copied().filter(|node| *node > 0).collect();
-        let spare = pick(&self.all(Part::Spare));
+        let spares = self.all(Part::Spare).into_iter().filter(is_free).collect::<Vec<_>>();
+        let spare = pick(&spares);
         let may_be_less = members.len() > replicas.max(2);
         match kind {
             Kind::Join | Kind::Survey => {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use env::sim::World;
 use ring::{Node, Ring, State};
-use types::Address;
 
 use super::operator::Operator;
 use crate::ring::member::{Member, address};
@@ -90,10 +89,5 @@ impl Operator {
     /// The token that a node moves to: any that is nobody's.
     pub(super) fn free_token(&self) -> i64 {
         self.rng.next().cast_signed()
-    }
-
-    /// Its address in gossip.
-    pub(super) fn address(node: usize) -> Address {
-        Address::new(of(node), 7000)
     }
 }
