@@ -15,8 +15,6 @@ use super::model::{
     center_of, value_in,
 };
 
-/// Between two operations of a client, in milliseconds.
-const THINK_MILLIS: (u64, u64) = (10, 250);
 /// Conditional statements that a client makes in a row.
 const CONDITIONS: usize = 3;
 /// While nobody serves.
@@ -34,13 +32,15 @@ pub struct Client {
     pub rng: Rng,
     /// Data centres.
     pub centers: usize,
+    /// Between two of its operations, in milliseconds.
+    pub think_millis: (u64, u64),
 }
 
 impl Client {
     /// Works until all is over.
     pub async fn run(self) {
         while !self.model.is_over.get() {
-            let think = self.rng.between(THINK_MILLIS.0, THINK_MILLIS.1);
+            let think = self.rng.between(self.think_millis.0, self.think_millis.1);
             self.env.sleep(Duration::from_millis(think)).await;
             match self.rng.below(20) {
                 0 | 1 => self.write_once().await,

@@ -42,10 +42,18 @@ use self::settle::Settle;
 use self::trouble::Trouble;
 use crate::world::{Outcome, options};
 
-/// Clients that write and read.
-const CLIENTS: usize = 5;
-/// Clients that change the schema.
-const DEFINERS: usize = 2;
+/// Who works at a ring.
+#[derive(Clone, Copy)]
+struct Crowd {
+    /// Clients that write and read.
+    clients: usize,
+    /// Between two operations of such a client, in milliseconds.
+    think_millis: (u64, u64),
+    /// Clients that change the schema.
+    definers: usize,
+}
+
+const CROWD: Crowd = Crowd { clients: 5, think_millis: (10, 250), definers: 2 };
 /// Virtual time that anything may take before it counts as stuck.
 const MAX: Duration = Duration::from_secs(200);
 /// Between two looks at the ring.
@@ -118,7 +126,7 @@ impl Story {
         self.world.set_fault(Fault::Loss { one_in: 50 });
         self.begin()?;
         self.define()?;
-        let tasks = self.spawn(seed, CLIENTS);
+        let tasks = self.spawn(seed, CROWD);
         let mut trouble = Trouble::new(seed, &self.plan, &self.members, &self.model);
         let end = self.world.now() + self.plan.trouble;
         while self.world.now() < end {
@@ -189,19 +197,20 @@ impl Story {
         self.settle().agree().map_err(|why| format!("no schema comes about: {why}"))
     }
 
-    fn spawn(&self, seed: u64, clients: usize) -> Vec<Task<()>> {
+    fn spawn(&self, seed: u64, crowd: Crowd) -> Vec<Task<()>> {
         let rng = Rng::new(seed ^ 0x636c_6965_6e74);
-        let clients = (0..clients).map(|_| {
+        let clients = (0..crowd.clients).map(|_| {
             let client = Client {
                 env: self.clients.clone(),
                 members: Rc::clone(&self.machines),
                 model: Rc::clone(&self.model),
                 rng: Rng::new(rng.next()),
                 centers: self.plan.replicas.len(),
+                think_millis: crowd.think_millis,
             };
             self.clients.spawn_task(Class::Statement, client.run())
         });
-        let definers = (0..DEFINERS).map(|number| {
+        let definers = (0..crowd.definers).map(|number| {
             let definer = Definer {
                 env: self.clients.clone(),
                 members: Rc::clone(&self.machines),

@@ -124,7 +124,7 @@ impl Join {
             }
             let tokens = self.saved.borrow().tokens.clone();
             let stage = if tokens.is_empty() { Stage::Apart } else { Stage::Hibernating };
-            self.enter(asked, Place { stage, tokens }, Kind::Return).await?;
+            self.enter(asked, Place { stage, tokens }, (Kind::Return, None)).await?;
             let text = "Not joining ring as requested. Use nodetool join to initiate ring joining";
             self.note(Level::Info, text);
             return Ok(self.joined());
@@ -145,7 +145,8 @@ impl Join {
             set_host_id(&self.shard.engine, host_id).await?;
         }
         let tokens = if stage == Stage::Apart { BTreeSet::new() } else { intent.tokens.clone() };
-        self.enter(asked, Place { stage, tokens }, intent.kind).await?;
+        let dead = intent.replaces.as_ref().map(|replaced| replaced.address);
+        self.enter(asked, Place { stage, tokens }, (intent.kind, dead)).await?;
         let intent = self.of_seed(intent)?;
         self.begin(intent);
         self.run().await?;
@@ -255,10 +256,15 @@ impl Join {
         self.peers.note(level, text.into());
     }
 
-    /// Takes part in gossip.
-    async fn enter(&self, asked: Asked, place: Place, kind: Kind) -> Result<(), JoinError> {
+    /// Takes part in gossip; `dead`: whose place it takes.
+    async fn enter(
+        &self,
+        asked: Asked,
+        place: Place,
+        (kind, dead): (Kind, Option<Address>),
+    ) -> Result<(), JoinError> {
         let told = asked.others.clone();
-        let behind = self.membership.take_part(asked, place).await;
+        let behind = self.membership.take_part(asked, place, dead).await;
         if kind == Kind::Fetch {
             // what is not known of cannot be fetched from
             let unknown = self.membership.unheard_of(&told);

@@ -37,7 +37,7 @@ use env::sim::Fault;
 
 use self::operator::Operator;
 use super::plan::Plan;
-use super::{MAX, QUIET, Story};
+use super::{Crowd, MAX, QUIET, Story};
 use crate::world::Outcome;
 
 /// Between two looks of the operator, in milliseconds.
@@ -46,8 +46,8 @@ const LOOK_MILLIS: (u64, u64) = (50, 400);
 const ENDED_AFTER: Duration = Duration::from_secs(400);
 /// Operations of clients that a world must have.
 const OPERATIONS_MIN: u64 = 50;
-/// Clients that write and read: few, as most of a world's time goes by while news spread.
-const CLIENTS: usize = 3;
+/// Few, as most of a world's time goes by while news spread.
+const CROWD: Crowd = Crowd { clients: 3, think_millis: (50, 700), definers: 1 };
 
 /// Runs a seed, with a bug in the nodes if one is named.
 pub fn run(seed: u64, bug: Option<&'static str>) -> Outcome {
@@ -70,7 +70,7 @@ fn tell(story: &mut Story, seed: u64, has_bug: bool) -> Result<(), String> {
     story.begin()?;
     story.define()?;
     let of = Rc::clone(&story.machines);
-    let tasks = story.spawn(seed, CLIENTS);
+    let tasks = story.spawn(seed, CROWD);
     let rng = Rng::new(seed ^ 0x6f70_6572_6174);
     let mut operator = Operator::new(rng, &story.plan, &of, &story.model, &story.clients);
     let look = |story: &Story, operator: &mut Operator| {
