@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use types::Address;
 
 use crate::app_state::AppState;
+use crate::endpoint::EndpointState;
 use crate::gossiper::{Effect, Gossiper, Now};
 use crate::message::{Ack, Message, Syn};
 use crate::phase::{Phase, Shadow};
@@ -81,6 +82,9 @@ impl Gossiper {
             own.status().is_dead() || own.values.contains_key(&AppState::HOST_ID)
         });
         if is_enough {
+            let is_there = |state: &EndpointState| !state.status().is_dead();
+            let named = ack.states.iter().filter(|(_, state)| is_there(state));
+            self.named = named.map(|(node, _)| *node).collect();
             self.end_shadow_round(Effect::ShadowRound(ack.states));
         }
     }

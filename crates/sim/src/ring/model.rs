@@ -118,6 +118,8 @@ pub struct Model {
     /// Reads may show less than what was acknowledged, until the replicas are mended. See
     /// `elastic`.
     pub is_lax: Cell<bool>,
+    /// What was read and not acknowledged may be lost: see `elastic`.
+    pub shows_for_now: Cell<bool>,
     /// Since when they show all again.
     strict_since: Cell<Instant>,
 }
@@ -146,7 +148,14 @@ impl Model {
         self.tell(now, || format!("{spot:?} read {how}: {value:?}, at least {floor:?}"));
         let is_lax = self.is_lax.get() || floor.1 < self.strict_since.get();
         let floor = if is_lax { (0, floor.1) } else { floor };
-        if let Err(why) = self.with(spot, |register| register.read(floor, value, now)) {
+        let read = self.with(spot, |register| {
+            let read = register.read(floor, value, now);
+            if self.shows_for_now.get() {
+                register.forget_shown();
+            }
+            read
+        });
+        if let Err(why) = read {
             self.fail(format!("{spot:?} read {how} at {now:?}: {why}"));
         }
     }

@@ -82,6 +82,11 @@ impl Register {
         self.fresh.clear();
     }
 
+    /// What was shown and not acknowledged may be lost.
+    pub fn forget_shown(&mut self) {
+        self.shown.clear();
+    }
+
     /// A read that began then, when the floor was `floor`, shows this, or nothing. What is wrong
     /// with that?
     pub fn read(

@@ -24,6 +24,11 @@ pub struct Harmed {
     until: Instant,
 }
 
+/// Did a node end because its disk is full? One that starts again may find it so still.
+fn is_full(error: &str) -> bool {
+    ["No space left", "StorageFull"].iter().any(|text| error.contains(text))
+}
+
 impl Operator {
     /// Ends what has gone wrong for long enough.
     pub(super) fn lift(&mut self, world: &World) {
@@ -173,7 +178,9 @@ impl Operator {
                 work.asked = None;
                 self.parts[node] = Part::Dead;
                 self.model.count("elastic.left_unheard");
-            } else if member.bad_since.get().is_some() || error.contains("NoPeers") {
+            } else if member.bad_since.get().is_some()
+                || error.contains("NoPeers")
+                || is_full(&error) {
                 member.back_at.set(Some(world.now() + self.millis(DOWN_MILLIS)));
                 self.model.count("elastic.ended");
             } else {
