@@ -15,6 +15,8 @@
 //!                               was never cut
 //! campaign image SEED           the images of one seed
 //! campaign part KIND FROM COUNT one of these as a part of more: what never fired is no failure
+//! campaign once KIND FROM COUNT one of these, each seed run once: whether it would go the same way
+//!                               again is not asked
 //! campaign planted [NAME]       each planted bug must be found; NAME may be images, for those that
 //!                               crash images find
 //! ```
@@ -67,16 +69,12 @@ fn main() -> ExitCode {
             println!("{}", found.table);
             found.wrong.map_or(Ok(()), |wrong| Err(failure("image", seed, &wrong)))
         }),
-        [kind, from, count] => Kind::of(kind).and_then(|kind| {
-            let coverage = seeds(kind, number(from)?, number(count)?)?;
-            match coverage.missing()[..] {
-                [] => Ok(()),
-                ref missing => Err(format!("never happened: {}", missing.join(", "))),
-            }
-        }),
-        ["part", kind, from, count] => {
-            Kind::of(kind).and_then(|kind| seeds(kind, number(from)?, number(count)?).map(drop))
-        }
+        ["part", kind, from, count] => Kind::of(kind)
+            .and_then(|kind| seeds(kind, (number(from)?, number(count)?), twice).map(drop)),
+        ["once", kind, from, count] => Kind::of(kind)
+            .and_then(|kind| whole(seeds(kind, (number(from)?, number(count)?), single)?)),
+        [kind, from, count] => Kind::of(kind)
+            .and_then(|kind| whole(seeds(kind, (number(from)?, number(count)?), twice)?)),
         ["planted"] => planted(|_| true, |_| true),
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
@@ -126,7 +124,18 @@ impl Kind {
     }
 }
 
-fn seeds(kind: Kind, from: u64, count: u64) -> Result<Coverage, String> {
+/// All that must happen did.
+fn whole(coverage: Coverage) -> Result<(), String> {
+    match coverage.missing()[..] {
+        [] => Ok(()),
+        ref missing => Err(format!("never happened: {}", missing.join(", "))),
+    }
+}
+
+/// How a seed is run: what came of it, and what was wrong.
+type Runner = fn(Run, u64) -> (Outcome, Option<String>);
+
+fn seeds(kind: Kind, (from, count): (u64, u64), runner: Runner) -> Result<Coverage, String> {
     let coverage = Coverage::of(kind.required.concat());
     let next = AtomicU64::new(from);
     let end = from.saturating_add(count);
@@ -139,7 +148,7 @@ fn seeds(kind: Kind, from: u64, count: u64) -> Result<Coverage, String> {
                     if seed >= end {
                         return;
                     }
-                    let (outcome, wrong) = once(kind.run, seed);
+                    let (outcome, wrong) = runner(kind.run, seed);
                     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                     found.0.add(&outcome);
                     if let Some(wrong) = wrong {
@@ -192,12 +201,19 @@ fn crash_images(from: u64, count: u64) -> Result<Table, String> {
 const IMAGE_FAILURES_MAX: usize = 10;
 
 /// Runs a seed twice: the same seed, the same run.
-fn once(run: Run, seed: u64) -> (Outcome, Option<String>) {
+fn twice(run: Run, seed: u64) -> (Outcome, Option<String>) {
     let outcome = run(seed, None);
     let mut wrong = outcome.wrong.clone();
     if wrong.is_none() && run(seed, None).trace != outcome.trace {
         wrong = Some("a second run went another way".into());
     }
+    (outcome, wrong)
+}
+
+/// Runs a seed once.
+fn single(run: Run, seed: u64) -> (Outcome, Option<String>) {
+    let outcome = run(seed, None);
+    let wrong = outcome.wrong.clone();
     (outcome, wrong)
 }
 
