@@ -18,6 +18,7 @@ mod tokens;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use gossip::States;
 use metrics::Level;
@@ -39,6 +40,11 @@ use crate::shard_context::ShardContext;
 use intent::{Intent, Situation};
 use steps::{Kind, Step, Steps};
 use tokens::Choice;
+
+/// How long a new node waits until the ring says what its nodes are.
+const TOLD_AFTER: Duration = Duration::from_secs(30);
+/// After what time it asks again.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
@@ -113,8 +119,7 @@ impl Join {
         if self.bootstrap() != Bootstrap::Completed {
             self.available.clear().await?;
         }
-        let asked = self.membership.ask_ring().await?;
-        let asked = asked.ok_or_else(|| JoinError::NoPeers(self.membership.silent_seeds()))?;
+        let asked = self.ask_ring().await?;
         let intent = self.situation((&asked.states, &asked.others), |now| now.intent());
         if !self.shard.config.joining.at_start {
             match intent {
@@ -151,6 +156,24 @@ impl Join {
         self.begin(intent);
         self.run().await?;
         Ok(self.joined())
+    }
+
+    /// Asks the ring what it knows, until it says of all that own tokens what they are. A node that
+    /// started a moment ago knows of the others only what it saved: who asks that one finds a ring
+    /// without members, and would join it without data.
+    async fn ask_ring(&self) -> Result<Asked, JoinError> {
+        let env = &self.shard.env;
+        let limit = env.now() + TOLD_AFTER;
+        loop {
+            let asked = self.membership.ask_ring().await?;
+            let asked = asked.ok_or_else(|| JoinError::NoPeers(self.membership.silent_seeds()))?;
+            let untold = self.situation((&asked.states, &asked.others), |now| now.untold());
+            match untold.is_empty() {
+                true => return Ok(asked),
+                false if env.now() >= limit => return Err(JoinError::Unknown(untold)),
+                false => env.sleep(ASKED_AGAIN).await,
+            }
+        }
     }
 
     /// A seed of a ring without data joins at once, so that the seeds of a new ring can start

@@ -153,6 +153,12 @@ impl Operator {
         self.attempts
     }
 
+    /// An attempt ended, and another begins.
+    pub(super) fn attempt_anew(&mut self, work: &mut Work) {
+        work.attempt = self.attempt();
+        work.together.clear();
+    }
+
     /// Notes which attempts all nodes see under way at the same time.
     fn look_at_two(&mut self, world: &World) {
         let moves = |work: &&Work| {

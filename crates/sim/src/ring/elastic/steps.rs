@@ -99,14 +99,14 @@ impl Operator {
         if !world.is_up(member.id) {
             member.close();
             if member.back_at.get().is_some() {
-                work.attempt = self.attempt();
+                self.attempt_anew(work);
                 return Ok(false);
             }
             let exits = world.exits(member.id);
             self.tell(world, || format!("node {} ended: {exits:?}", work.node + 1));
             self.model.ended(work.node, world.now());
             self.model.count("elastic.join_refused");
-            work.attempt = self.attempt();
+            self.attempt_anew(work);
             if self.may_give_up(work) {
                 self.abandon(world, work);
             } else {
@@ -293,7 +293,7 @@ impl Operator {
             }
             None => {}
         }
-        work.attempt = self.attempt();
+        self.attempt_anew(work);
         match work.kind {
             Kind::Decommission => self.ask(world, work, work.node, "decommission"),
             Kind::Move if self.is_at(work) => {
