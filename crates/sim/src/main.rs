@@ -78,10 +78,10 @@ fn main() -> ExitCode {
         ["planted"] => planted(|_| true, |_| true),
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
-        _ => {
-            Err("seeds|engine|conditions|ring-seeds|elastic-seeds|images FROM COUNT | planted [NAME]"
-                .to_string())
-        }
+        _ => Err(
+            "seeds|engine|conditions|ring-seeds|elastic-seeds|images FROM COUNT | planted [NAME]"
+                .to_string(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -230,8 +230,12 @@ fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> R
     let conditions = CONDITIONS.iter().map(|bug| (bug, Some(run::<CqlNode, Cas> as Run)));
     let rings = RINGS.iter().map(|bug| (bug, Some(ring::run as Run)));
     let elastic = ELASTIC.iter().map(|bug| (bug, Some(ring::elastic::run as Run)));
-    let of_worlds =
-        engine.chain(whole).chain(conditions).chain(rings).chain(elastic).filter(|(bug, _)| wanted(bug));
+    let of_worlds = engine
+        .chain(whole)
+        .chain(conditions)
+        .chain(rings)
+        .chain(elastic)
+        .filter(|(bug, _)| wanted(bug));
     let images = IMAGES.iter().filter(|bug| of_images(bug)).map(|bug| (bug, None));
     let hunts: Vec<(&Bug, Option<Run>)> = of_worlds.chain(images).collect();
     let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

@@ -50,9 +50,7 @@ pub fn run(args: &[String]) -> Outcome {
         [
             kind @ ("seeds" | "engine" | "conditions" | "ring-seeds" | "elastic-seeds"),
             ref rest @ ..,
-        ] => {
-            seeds::run(kind, rest)
-        }
+        ] => seeds::run(kind, rest),
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),
         ["power", ..] => power::campaign(&args[1..]),
         ["differences"] => differences::campaign(),

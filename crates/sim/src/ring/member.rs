@@ -62,7 +62,8 @@ impl Member {
     pub fn door(&self) -> Option<Way> {
         let is_member = |way: &Way| {
             let join = way.shard.join();
-            let has_left = way.shard.relocation().is_some_and(|it| it.mode() == Some("DECOMMISSIONED"));
+            let has_left =
+                way.shard.relocation().is_some_and(|it| it.mode() == Some("DECOMMISSIONED"));
             join.is_none_or(|join| join.standing() == Standing::Member) && !has_left
         };
         self.way().filter(is_member)
@@ -151,11 +152,8 @@ impl Member {
         world.start(self.id, plan.nodes[node].shards, move |env: Env, mesh: Mesh<Message>| {
             let (way, config) = (Rc::clone(&way), Arc::clone(&config));
             run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
-                *way.borrow_mut() = Some(Way {
-                    env,
-                    shard: Rc::clone(node.shard()),
-                    node: Rc::downgrade(node),
-                });
+                *way.borrow_mut() =
+                    Some(Way { env, shard: Rc::clone(node.shard()), node: Rc::downgrade(node) });
             })
         });
         self.life.set(self.life.get() + 1);

@@ -180,7 +180,8 @@ impl Operator {
                 self.model.count("elastic.left_unheard");
             } else if member.bad_since.get().is_some()
                 || error.contains("NoPeers")
-                || is_full(&error) {
+                || is_full(&error)
+            {
                 member.back_at.set(Some(world.now() + self.millis(DOWN_MILLIS)));
                 self.model.count("elastic.ended");
             } else {

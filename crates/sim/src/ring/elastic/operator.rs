@@ -50,13 +50,7 @@ pub struct Operator {
 
 impl Operator {
     /// Nothing has begun yet.
-    pub fn new(
-        rng: Rng,
-        plan: &Plan,
-        members: &Members,
-        model: &Rc<Model>,
-        clients: &Env,
-    ) -> Self {
+    pub fn new(rng: Rng, plan: &Plan, members: &Members, model: &Rc<Model>, clients: &Env) -> Self {
         let part = |node| if node < plan.begin_with { Part::Member } else { Part::Spare };
         Self {
             rng,
@@ -162,7 +156,8 @@ impl Operator {
     /// Notes which attempts all nodes see under way at the same time.
     fn look_at_two(&mut self, world: &World) {
         let moves = |work: &&Work| {
-            let is_move = matches!(work.kind, Kind::Decommission | Kind::Move) || work.kind.enters();
+            let is_move =
+                matches!(work.kind, Kind::Decommission | Kind::Move) || work.kind.enters();
             is_move && matches!(work.phase, Phase::Enter | Phase::Act)
         };
         let moving: Vec<&Work> = self.works.iter().filter(moves).collect();

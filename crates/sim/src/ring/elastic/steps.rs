@@ -51,12 +51,16 @@ impl Operator {
     }
 
     /// Starts a machine with an empty directory as a node that joins, or takes another's place.
-    pub(super) fn come_in(&mut self, world: &World, node: usize, kind: Kind, of_dead: Option<usize>) {
+    pub(super) fn come_in(
+        &mut self,
+        world: &World,
+        node: usize,
+        kind: Kind,
+        of_dead: Option<usize>,
+    ) {
         self.directories += 1;
-        let mut settings = vec![
-            format!("data_dir=/d{}", self.directories),
-            "auto_bootstrap=true".to_owned(),
-        ];
+        let mut settings =
+            vec![format!("data_dir=/d{}", self.directories), "auto_bootstrap=true".to_owned()];
         if kind == Kind::Survey {
             settings.push("write_survey=true".to_owned());
         }
