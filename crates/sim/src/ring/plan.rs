@@ -60,6 +60,8 @@ pub struct Plan {
     pub settings: Vec<String>,
     /// So many of the nodes begin the ring; the others may join it.
     pub begin_with: usize,
+    /// Do machines fail beside those that die for good?
+    pub is_harmed: bool,
 }
 
 impl Plan {
@@ -106,6 +108,7 @@ impl Plan {
             restarts_all: rng.one_in(3),
             settings: Vec::new(),
             begin_with: count,
+            is_harmed: true,
             nodes,
         }
     }
@@ -138,6 +141,7 @@ impl Plan {
             restarts_all: false,
             settings: settings.map(str::to_owned).to_vec(),
             begin_with,
+            is_harmed: !rng.one_in(4),
         }
     }
 

@@ -164,35 +164,68 @@ impl Settle<'_> {
         Spot::all().filter(|spot| self.is_used(*spot)).chain(once).collect()
     }
 
-    /// What was acknowledged is on so many replicas that each quorum has it. Each replica is asked
-    /// alone, before anybody asks several of them, which mends what one lacks.
-    pub fn each_quorum_has_all(&self) -> Result<(), String> {
+    /// Which of the members are the replicas of a place.
+    fn replicas(&self, spot: Spot) -> Result<Vec<usize>, String> {
         let way = self.members[0].way().ok_or("the first node does not serve")?;
         let ring = way.shard.peers().ring().ok_or("the first node has no ring")?;
         let schema = way.shard.schema();
         let keyspace = schema.keyspace("ring").ok_or("there is no keyspace")?;
         let placement = ring.placement(&keyspace.replication.strategy);
         let placement = placement.ok_or("the placement of replicas is not known")?;
+        let key = i32::try_from(spot.key()).unwrap_or(i32::MAX);
+        let replicas = placement.at(types::Token::of(&key.to_be_bytes())).natural.iter();
+        let member = |ip| self.members.iter().position(|member| address(member.number) == ip);
+        let found = replicas.map(|replica| {
+            let ip = ring.node(*replica).address.ip;
+            member(ip).ok_or_else(|| format!("{ip} is a replica and no member"))
+        });
+        found.collect()
+    }
+
+    /// What was acknowledged is on so many replicas that each quorum has it. Each replica is asked
+    /// alone, before anybody asks several of them, which mends what one lacks.
+    pub fn each_quorum_has_all(&self) -> Result<(), String> {
         for spot in self.used() {
-            let key = i32::try_from(spot.key()).unwrap_or(i32::MAX);
-            let replicas = placement.at(types::Token::of(&key.to_be_bytes())).natural;
             let mut values = Vec::new();
-            for replica in replicas.iter() {
-                let ip = ring.node(*replica).address.ip;
-                let at = self.members.iter().position(|member| address(member.number) == ip);
-                let at = at.ok_or_else(|| format!("{ip} is a replica and no member"))?;
-                values.push((ip, self.value(at, spot, Consistency::One)?));
+            for at in self.replicas(spot)? {
+                let value = self.value(at, spot, Consistency::One)?;
+                values.push((address(self.members[at].number), value));
             }
             let has = |(_, value): &&(_, Option<i64>)| {
                 self.model.with(spot, |register| register.has_all(*value))
             };
             let (all, have) = (values.len(), values.iter().filter(has).count());
-            if have + all / 2 + 1 <= all {
+            if have + all / 2 < all {
                 let floor = self.model.with(spot, |register| register.floor());
                 return Err(format!("{spot:?} is {values:?} on its replicas, and was {floor}"));
             }
         }
         Ok(())
+    }
+
+    /// What was acknowledged is on all replicas: those that missed it have it by hints, and those
+    /// that are new by what they fetched.
+    pub fn each_replica_has_all(&self) -> Result<(), String> {
+        let is_hinted = |spot: &Spot| !matches!(spot, Spot::Count(_) | Spot::Condition(_));
+        let mut left: Vec<Spot> = self.used().into_iter().filter(is_hinted).collect();
+        self.until(DELIVERED_AFTER, || {
+            while let Some(spot) = left.last().copied() {
+                for at in self.replicas(spot)? {
+                    let value = self.value(at, spot, Consistency::One)?;
+                    let (is_there, hinted) = self
+                        .model
+                        .with(spot, |register| (register.is_there(value), register.hinted()));
+                    if !is_there {
+                        let by = address(self.members[at].number);
+                        return Ok(Some(format!(
+                            "{spot:?} is {value:?} on {by}, and not {hinted}"
+                        )));
+                    }
+                }
+                left.pop();
+            }
+            Ok(None)
+        })
     }
 
     /// Who asks all finds all that was acknowledged. `with_batches`: and none is torn.

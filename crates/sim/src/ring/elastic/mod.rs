@@ -7,6 +7,9 @@
 //! has it. Of operations that exclude each other one comes to its end. Once nothing goes wrong any
 //! more the operator brings all that was begun to an end, and all nodes see one ring.
 //!
+//! In a part of the worlds no machine fails but those that die for good: there each replica must have
+//! all, not each quorum alone.
+//!
 //! What may be lost, and so is not asked for:
 //!
 //! - What only a node had that died for good. So no node dies for good where there is one replica.
@@ -107,6 +110,9 @@ fn tell(story: &mut Story, seed: u64, has_bug: bool) -> Result<(), String> {
     settle.agree().map_err(|why| format!("they do not agree: {why}"))?;
     operator.clean_up(&story.world)?;
     settle.agree().map_err(|why| format!("they do not agree after a cleanup: {why}"))?;
+    if !story.plan.is_harmed {
+        settle.each_replica_has_all()?;
+    }
     settle.each_quorum_has_all()?;
     settle.has_all_at_all(!operator.has_lost_any())?;
     story.model.wrong()?;

@@ -212,7 +212,7 @@ impl Operator {
             self.model.count("elastic.two_at_once");
         }
         self.tell(world, || format!("{kind:?} of {} for {gone:?} begins", node + 1));
-        let harm = (!self.rng.one_in(3)).then(|| {
+        let harm = (self.plan.is_harmed && !self.rng.one_in(3)).then(|| {
             let harm = Harm::ALL[self.rng.below(4) as usize];
             (harm, world.now() + self.millis(HARM_MILLIS))
         });
