@@ -423,6 +423,15 @@ fn the_shadow_round() {
     assert_eq!(one.receive(8, Message::Ack(Ack::default())), []);
     assert_eq!(one.receive(9, Message::Ack(Ack::default())), [nobody()]);
 
+    // who is none waits until one is out of it
+    let mut one = One::new(&[8, 9]);
+    one.step(Event::ShadowRound { peers: [].into() });
+    assert_eq!(one.receive(8, Message::Ack(Ack::default())), []);
+    assert_eq!(one.receive(9, Message::Ack(Ack::default())), []);
+    let states: States = [(node(8), normal(1, 1))].into();
+    let ack = Message::Ack(Ack { wanted: vec![], states: states.clone() });
+    assert_eq!(one.receive(8, ack), [Effect::ShadowRound(states)]);
+
     // a seed goes on alone after the ring delay; another gives up after twice that
     for (seeds, patience, end) in
         [(&[1, 9][..], 30, nobody()), (&[9][..], 60, Effect::ShadowRoundFailed)]
