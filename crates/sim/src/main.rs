@@ -25,7 +25,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, CONDITIONS, ELASTIC, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE};
+use sim::canary::{
+    Bug, CONDITIONS, ELASTIC, ELASTIC_RARE, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE,
+};
 use sim::cas::Cas;
 use sim::coverage::{
     Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_ELASTIC, REQUIRED_OF_NODES,
@@ -52,7 +54,11 @@ fn main() -> ExitCode {
             number(seed).and_then(|seed| told(ring::elastic::story(seed, None)))
         }
         ["elastic-story", seed, bug] => {
-            let bug = ELASTIC.iter().find(|known| known.name == bug).map(|bug| bug.name);
+            let bug = ELASTIC
+                .iter()
+                .chain(ELASTIC_RARE)
+                .find(|known| known.name == bug)
+                .map(|bug| bug.name);
             number(seed).and_then(|seed| told(ring::elastic::story(seed, bug)))
         }
         ["images", from, count] => {
@@ -75,7 +81,7 @@ fn main() -> ExitCode {
             .and_then(|kind| whole(seeds(kind, (number(from)?, number(count)?), single)?)),
         [kind, from, count] => Kind::of(kind)
             .and_then(|kind| whole(seeds(kind, (number(from)?, number(count)?), twice)?)),
-        ["planted"] => planted(|_| true, |_| true),
+        ["planted"] => planted(|bug| !is_rare(bug), |_| true),
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
         _ => Err(
@@ -224,12 +230,18 @@ fn failure(kind: &str, seed: u64, what: &str) -> String {
     )
 }
 
+/// Is it looked for by its name alone?
+fn is_rare(bug: &Bug) -> bool {
+    ELASTIC_RARE.iter().any(|rare| rare.name == bug.name)
+}
+
 fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> Result<(), String> {
     let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, Some(run::<Door, Shared> as Run)));
     let whole = WHOLE.iter().map(|bug| (bug, Some(run::<CqlNode, Shared> as Run)));
     let conditions = CONDITIONS.iter().map(|bug| (bug, Some(run::<CqlNode, Cas> as Run)));
     let rings = RINGS.iter().map(|bug| (bug, Some(ring::run as Run)));
-    let elastic = ELASTIC.iter().map(|bug| (bug, Some(ring::elastic::run as Run)));
+    let elastic =
+        ELASTIC.iter().chain(ELASTIC_RARE).map(|bug| (bug, Some(ring::elastic::run as Run)));
     let of_worlds = engine
         .chain(whole)
         .chain(conditions)
