@@ -61,9 +61,12 @@ impl Operator {
         all && self.all_see(node, |seen| seen.is_none())
     }
 
-    /// Is it about to own other tokens than it does, in the view of all?
+    /// Is it up and about to own other tokens than it does, in the view of all? One that is down
+    /// is remembered as it was.
     pub(super) fn is_seen_moving(&self, node: usize) -> bool {
-        self.all_see(node, |seen| seen.is_some_and(|node| node.state != State::Normal))
+        self.all_see(node, |seen| {
+            seen.is_some_and(|node| node.is_up && node.state != State::Normal)
+        })
     }
 
     /// Do all that are to serve serve, and see each other up?
