@@ -165,6 +165,8 @@ pub struct Gossiper {
     pub(crate) unreachable: BTreeMap<Address, u64>,
     /// Who was asked whether it is up, and has not answered.
     pub(crate) echoes: BTreeSet<Address>,
+    /// Those that the ring named before this node took part.
+    pub(crate) named: BTreeSet<Address>,
     /// What was known before the last stop of those that were not heard of since.
     saved: BTreeMap<Address, Vec<(AppState, String)>>,
     /// Those that own tokens.
@@ -195,6 +197,7 @@ impl Gossiper {
             live: BTreeSet::new(),
             unreachable: BTreeMap::new(),
             echoes: BTreeSet::new(),
+            named: BTreeSet::new(),
             saved: BTreeMap::new(),
             members: BTreeSet::new(),
             quarantine: BTreeMap::new(),

@@ -7,6 +7,7 @@ use types::Address;
 use crate::endpoint::EndpointState;
 use crate::gossiper::{Gossiper, Now};
 use crate::message::{Ack, Digest, Message, States, Syn};
+use crate::status::Status;
 
 /// More than anything that was sent.
 const NOTHING: i32 = -1;
@@ -48,8 +49,21 @@ impl Gossiper {
         Syn {
             cluster: self.config.cluster.clone(),
             partitioner: self.config.partitioner.clone(),
-            digests: std::iter::once(own).chain(peers).collect(),
+            digests: std::iter::once(own).chain(peers).chain(self.asked_for()).collect(),
         }
+    }
+
+    /// Asks for all that is known of nodes that this one has only heard the names of, while it
+    /// hibernates. Others answer what they are asked for, and tell the rest when they speak first;
+    /// but nobody speaks to who hibernates (`Gossiper.isDeadState`). A node that took its own place
+    /// again, and began anew in the middle, heard of nobody.
+    fn asked_for(&self) -> impl Iterator<Item = Digest> {
+        let hibernates = self.local.status() == Status::Hibernate;
+        let is_unknown = move |node: &&Address| {
+            hibernates && !self.peers.contains_key(node) && **node != self.config.local
+        };
+        let unknown = self.named.iter().filter(is_unknown);
+        unknown.map(|node| Digest { endpoint: *node, generation: 0, max_version: 0 })
     }
 
     /// Speaks to one of some nodes; was it a seed?

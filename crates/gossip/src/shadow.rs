@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use types::Address;
 
 use crate::app_state::AppState;
+use crate::endpoint::EndpointState;
 use crate::gossiper::{Effect, Gossiper, Now};
 use crate::message::{Ack, Message, Syn};
 use crate::phase::{Phase, Shadow};
@@ -70,7 +71,10 @@ impl Gossiper {
         let Phase::Shadow(shadow) = &mut self.phase else { return };
         if is_empty {
             shadow.waiting.insert(from);
-            if shadow.waiting.is_superset(&self.config.seeds) {
+            // to seeds alone this says that the ring is new (`Gossiper.maybeFinishShadowRound`):
+            // a seed that starts again is in its shadow round too, and another would take a ring
+            // for new that has data
+            if self.config.is_seed && shadow.waiting.is_superset(&self.config.seeds) {
                 self.end_shadow_round(Effect::ShadowRound(Default::default()));
             }
             return;
@@ -81,6 +85,9 @@ impl Gossiper {
             own.status().is_dead() || own.values.contains_key(&AppState::HOST_ID)
         });
         if is_enough {
+            let is_there = |state: &EndpointState| !state.status().is_dead();
+            let named = ack.states.iter().filter(|(_, state)| is_there(state));
+            self.named = named.map(|(node, _)| *node).collect();
             self.end_shadow_round(Effect::ShadowRound(ack.states));
         }
     }

@@ -351,6 +351,36 @@ fn assassination() {
     assert_eq!(expires, one.now().unix_millis + 3 * DAY as i64 * 1000);
 }
 
+/// Nobody speaks to it, and an answer holds what it asks for alone.
+#[test]
+fn who_hibernates_asks_for_those_that_the_ring_named() {
+    for (status, asks) in [(Status::HIBERNATE.to_owned(), true), (Status::boot(1), false)] {
+        let mut one = One::new(&[8]);
+        one.step(Event::ShadowRound { peers: [].into() });
+        let states: States = [(node(8), normal(1, 1)), (node(9), normal(1, 1))].into();
+        one.receive(8, Message::Ack(Ack { wanted: vec![], states }));
+        let states = vec![(AppState::STATUS_WITH_PORT, status)];
+        one.step(Event::Start { generation: GENERATION, states });
+        let effects = one.step(Event::Tick);
+        let syn = effects.iter().find_map(|effect| match effect {
+            Effect::Send(_, Message::Syn(syn)) => Some(syn.clone()),
+            _ => None,
+        });
+        let digests = syn.expect("it speaks to its seed").digests;
+        let unknown = |n| Digest { endpoint: node(n), generation: 0, max_version: 0 };
+        assert_eq!(digests.contains(&unknown(8)), asks);
+        assert_eq!(digests.contains(&unknown(9)), asks);
+        // once they are known they are no more asked for so
+        let states: States = [(node(8), normal(1, 1)), (node(9), normal(1, 1))].into();
+        one.receive(8, Message::Ack(Ack { wanted: vec![], states }));
+        let syns = one.step(Event::Tick).into_iter().filter_map(|effect| match effect {
+            Effect::Send(_, Message::Syn(syn)) => Some(syn),
+            _ => None,
+        });
+        assert!(syns.into_iter().all(|syn| !syn.digests.contains(&unknown(9))));
+    }
+}
+
 #[test]
 fn the_shadow_round() {
     // nobody to ask
@@ -392,6 +422,15 @@ fn the_shadow_round() {
     one.step(Event::ShadowRound { peers: [].into() });
     assert_eq!(one.receive(8, Message::Ack(Ack::default())), []);
     assert_eq!(one.receive(9, Message::Ack(Ack::default())), [nobody()]);
+
+    // who is none waits until one is out of it
+    let mut one = One::new(&[8, 9]);
+    one.step(Event::ShadowRound { peers: [].into() });
+    assert_eq!(one.receive(8, Message::Ack(Ack::default())), []);
+    assert_eq!(one.receive(9, Message::Ack(Ack::default())), []);
+    let states: States = [(node(8), normal(1, 1))].into();
+    let ack = Message::Ack(Ack { wanted: vec![], states: states.clone() });
+    assert_eq!(one.receive(8, ack), [Effect::ShadowRound(states)]);
 
     // a seed goes on alone after the ring delay; another gives up after twice that
     for (seeds, patience, end) in

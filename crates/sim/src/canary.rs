@@ -85,3 +85,23 @@ pub const RINGS: &[Bug] = &[
     Bug { name: "ring_promise_of_one", seeds: 60 },
     Bug { name: "ring_cas_reads_own", seeds: 80 },
 ];
+
+/// Those of rings that nodes join and leave.
+pub const ELASTIC: &[Bug] = &[
+    Bug { name: "join_fetches_unannounced", seeds: 40 },
+    Bug { name: "join_serves_empty", seeds: 40 },
+    Bug { name: "join_forgets_former", seeds: 40 },
+    Bug { name: "leave_gives_unannounced", seeds: 40 },
+    Bug { name: "leave_gives_nothing", seeds: 40 },
+    Bug { name: "leave_counts_what_failed", seeds: 40 },
+];
+
+/// The same that take more seeds than are run each time: they are looked for by their names alone.
+/// Tests of whole nodes find them in fewer worlds.
+pub const ELASTIC_RARE: &[Bug] = &[
+    Bug { name: "join_counts_what_failed", seeds: 1000 },
+    Bug { name: "join_fetches_from_anybody", seeds: 1000 },
+    Bug { name: "leave_drops_hints", seeds: 1000 },
+    Bug { name: "removal_confirmed_unfetched", seeds: 1000 },
+    Bug { name: "removal_fetches_from_one", seeds: 1000 },
+];

@@ -147,6 +147,26 @@ pub const REQUIRED_OF_RINGS: &[&str] = &[
     "schema.pushed",
 ];
 
+/// Those of rings that nodes join and leave.
+pub const REQUIRED_OF_ELASTIC: &[&str] = &[
+    // operations
+    "elastic.join",
+    "elastic.survey",
+    "elastic.decommission",
+    "elastic.remove",
+    "elastic.replace",
+    "elastic.replace_in_place",
+    "elastic.move",
+    "elastic.cleanup",
+    "elastic.rebuild",
+    "elastic.assassinate",
+    "elastic.resume",
+    "elastic.abandoned",
+    "elastic.assassinated_newcomer",
+    "elastic.two_at_once",
+    "elastic.refused",
+];
+
 /// Branches that a test of their own reaches: worlds do not alter tables or archive, and only those
 /// of the engine alone capture.
 pub const REACHED_BY_TESTS: &[&str] = &[

@@ -8,11 +8,15 @@
 //! campaign conditions FROM COUNT  worlds of conditional statements around a whole node
 //! campaign ring-seeds FROM COUNT  worlds of rings of several nodes
 //! campaign ring-story SEED [BUG]  what happened in one of them, line by line
+//! campaign elastic-seeds FROM COUNT  worlds of rings that nodes join and leave
+//! campaign elastic-story SEED [BUG]  what happened in one of them, line by line
 //! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails
 //!                               if a node does not start as it must on one, or if a kind of change
 //!                               was never cut
 //! campaign image SEED           the images of one seed
 //! campaign part KIND FROM COUNT one of these as a part of more: what never fired is no failure
+//! campaign once KIND FROM COUNT one of these, each seed run once: whether it would go the same way
+//!                               again is not asked
 //! campaign planted [NAME]       each planted bug must be found; NAME may be images, for those that
 //!                               crash images find
 //! ```
@@ -21,10 +25,13 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sim::canary::{Bug, CONDITIONS, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE};
+use sim::canary::{
+    Bug, CONDITIONS, ELASTIC, ELASTIC_RARE, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE,
+};
 use sim::cas::Cas;
 use sim::coverage::{
-    Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_NODES, REQUIRED_OF_RINGS,
+    Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_ELASTIC, REQUIRED_OF_NODES,
+    REQUIRED_OF_RINGS,
 };
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
@@ -38,10 +45,21 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
-        ["ring-story", seed] => number(seed).and_then(|seed| told(seed, None)),
+        ["ring-story", seed] => number(seed).and_then(|seed| told(ring::story(seed, None))),
         ["ring-story", seed, bug] => {
             let bug = RINGS.iter().find(|known| known.name == bug).map(|bug| bug.name);
-            number(seed).and_then(|seed| told(seed, bug))
+            number(seed).and_then(|seed| told(ring::story(seed, bug)))
+        }
+        ["elastic-story", seed] => {
+            number(seed).and_then(|seed| told(ring::elastic::story(seed, None)))
+        }
+        ["elastic-story", seed, bug] => {
+            let bug = ELASTIC
+                .iter()
+                .chain(ELASTIC_RARE)
+                .find(|known| known.name == bug)
+                .map(|bug| bug.name);
+            number(seed).and_then(|seed| told(ring::elastic::story(seed, bug)))
         }
         ["images", from, count] => {
             number(from).and_then(|from| match crash_images(from, number(count)?)?.missing()[..] {
@@ -57,22 +75,19 @@ fn main() -> ExitCode {
             println!("{}", found.table);
             found.wrong.map_or(Ok(()), |wrong| Err(failure("image", seed, &wrong)))
         }),
-        [kind, from, count] => Kind::of(kind).and_then(|kind| {
-            let coverage = seeds(kind, number(from)?, number(count)?)?;
-            match coverage.missing()[..] {
-                [] => Ok(()),
-                ref missing => Err(format!("never happened: {}", missing.join(", "))),
-            }
-        }),
-        ["part", kind, from, count] => {
-            Kind::of(kind).and_then(|kind| seeds(kind, number(from)?, number(count)?).map(drop))
-        }
-        ["planted"] => planted(|_| true, |_| true),
+        ["part", kind, from, count] => Kind::of(kind)
+            .and_then(|kind| seeds(kind, (number(from)?, number(count)?), twice).map(drop)),
+        ["once", kind, from, count] => Kind::of(kind)
+            .and_then(|kind| whole(seeds(kind, (number(from)?, number(count)?), single)?)),
+        [kind, from, count] => Kind::of(kind)
+            .and_then(|kind| whole(seeds(kind, (number(from)?, number(count)?), twice)?)),
+        ["planted"] => planted(|bug| !is_rare(bug), |_| true),
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
-        _ => {
-            Err("seeds|engine|conditions|ring-seeds|images FROM COUNT | planted [NAME]".to_string())
-        }
+        _ => Err(
+            "seeds|engine|conditions|ring-seeds|elastic-seeds|images FROM COUNT | planted [NAME]"
+                .to_string(),
+        ),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -84,8 +99,7 @@ fn main() -> ExitCode {
 }
 
 /// Says what happened to a ring.
-fn told(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
-    let (story, outcome) = ring::story(seed, bug);
+fn told((story, outcome): (Vec<String>, Outcome)) -> Result<(), String> {
     story.iter().for_each(|line| println!("{line}"));
     outcome.wrong.map_or(Ok(()), Err)
 }
@@ -101,11 +115,12 @@ struct Kind {
     required: &'static [&'static [&'static str]],
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     Kind { name: "seeds", run: run::<CqlNode, Shared>, required: &[REQUIRED, REQUIRED_OF_NODES] },
     Kind { name: "engine", run: run::<Door, Shared>, required: &[REQUIRED] },
     Kind { name: "conditions", run: run::<CqlNode, Cas>, required: &[REQUIRED_OF_CONDITIONS] },
     Kind { name: "ring-seeds", run: ring::run, required: &[REQUIRED_OF_RINGS] },
+    Kind { name: "elastic-seeds", run: ring::elastic::run, required: &[REQUIRED_OF_ELASTIC] },
 ];
 
 impl Kind {
@@ -115,7 +130,18 @@ impl Kind {
     }
 }
 
-fn seeds(kind: Kind, from: u64, count: u64) -> Result<Coverage, String> {
+/// All that must happen did.
+fn whole(coverage: Coverage) -> Result<(), String> {
+    match coverage.missing()[..] {
+        [] => Ok(()),
+        ref missing => Err(format!("never happened: {}", missing.join(", "))),
+    }
+}
+
+/// How a seed is run: what came of it, and what was wrong.
+type Runner = fn(Run, u64) -> (Outcome, Option<String>);
+
+fn seeds(kind: Kind, (from, count): (u64, u64), runner: Runner) -> Result<Coverage, String> {
     let coverage = Coverage::of(kind.required.concat());
     let next = AtomicU64::new(from);
     let end = from.saturating_add(count);
@@ -128,7 +154,7 @@ fn seeds(kind: Kind, from: u64, count: u64) -> Result<Coverage, String> {
                     if seed >= end {
                         return;
                     }
-                    let (outcome, wrong) = once(kind.run, seed);
+                    let (outcome, wrong) = runner(kind.run, seed);
                     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                     found.0.add(&outcome);
                     if let Some(wrong) = wrong {
@@ -181,12 +207,19 @@ fn crash_images(from: u64, count: u64) -> Result<Table, String> {
 const IMAGE_FAILURES_MAX: usize = 10;
 
 /// Runs a seed twice: the same seed, the same run.
-fn once(run: Run, seed: u64) -> (Outcome, Option<String>) {
+fn twice(run: Run, seed: u64) -> (Outcome, Option<String>) {
     let outcome = run(seed, None);
     let mut wrong = outcome.wrong.clone();
     if wrong.is_none() && run(seed, None).trace != outcome.trace {
         wrong = Some("a second run went another way".into());
     }
+    (outcome, wrong)
+}
+
+/// Runs a seed once.
+fn single(run: Run, seed: u64) -> (Outcome, Option<String>) {
+    let outcome = run(seed, None);
+    let wrong = outcome.wrong.clone();
     (outcome, wrong)
 }
 
@@ -197,13 +230,24 @@ fn failure(kind: &str, seed: u64, what: &str) -> String {
     )
 }
 
+/// Is it looked for by its name alone?
+fn is_rare(bug: &Bug) -> bool {
+    ELASTIC_RARE.iter().any(|rare| rare.name == bug.name)
+}
+
 fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> Result<(), String> {
     let engine = ENGINE.iter().chain(ONCE).map(|bug| (bug, Some(run::<Door, Shared> as Run)));
     let whole = WHOLE.iter().map(|bug| (bug, Some(run::<CqlNode, Shared> as Run)));
     let conditions = CONDITIONS.iter().map(|bug| (bug, Some(run::<CqlNode, Cas> as Run)));
     let rings = RINGS.iter().map(|bug| (bug, Some(ring::run as Run)));
-    let of_worlds =
-        engine.chain(whole).chain(conditions).chain(rings).filter(|(bug, _)| wanted(bug));
+    let elastic =
+        ELASTIC.iter().chain(ELASTIC_RARE).map(|bug| (bug, Some(ring::elastic::run as Run)));
+    let of_worlds = engine
+        .chain(whole)
+        .chain(conditions)
+        .chain(rings)
+        .chain(elastic)
+        .filter(|(bug, _)| wanted(bug));
     let images = IMAGES.iter().filter(|bug| of_images(bug)).map(|bug| (bug, None));
     let hunts: Vec<(&Bug, Option<Run>)> = of_worlds.chain(images).collect();
     let (next, missed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

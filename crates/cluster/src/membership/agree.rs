@@ -135,11 +135,14 @@ impl Membership {
         merged.is_ok()
     }
 
-    /// Waits until this node has the schema of each other, but not for ever: who has not, and is
-    /// up.
-    pub(super) async fn wait_for_schema(&self) -> Vec<Address> {
+    /// Waits until this node has the schema of each other, but not for ever: whose it has not. Who
+    /// is dead, and whose place this node takes, does not count: it said what was so when it died.
+    pub(super) async fn wait_for_schema(&self, dead: Option<Address>) -> Vec<Address> {
         let until = self.env.now() + SCHEMA_PATIENCE;
-        let is_ready = || self.agreement.borrow().as_ref().is_none_or(Agreement::is_ready);
+        let is_ready = || {
+            let agreement = self.agreement.borrow();
+            agreement.as_ref().is_none_or(|agreement| agreement.is_ready_without(dead))
+        };
         while !is_ready() && self.env.now() < until {
             self.env.sleep(SCHEMA_STEP).await;
         }
@@ -147,7 +150,8 @@ impl Membership {
         let agreement = self.agreement.borrow();
         let others = agreement.iter().flat_map(Agreement::said);
         let others = others.filter(|(version, _)| *version != own);
-        if is_ready() { Vec::new() } else { others.flat_map(|(_, nodes)| nodes.clone()).collect() }
+        let behind = others.flat_map(|(_, nodes)| nodes.clone());
+        if is_ready() { Vec::new() } else { behind.filter(|node| Some(*node) != dead).collect() }
     }
 }
 

@@ -84,13 +84,19 @@ impl Membership {
     }
 
     /// Takes part in gossip, standing where it is said, and waits for the others and for the
-    /// ring's schema, not for ever. Who has a schema that did not come.
-    pub(crate) async fn take_part(self: &Rc<Self>, asked: Asked, place: Place) -> Vec<Address> {
+    /// ring's schema, not for ever. Who has a schema that did not come; `dead`, whose place this
+    /// node takes, does not count.
+    pub(crate) async fn take_part(
+        self: &Rc<Self>,
+        asked: Asked,
+        place: Place,
+        dead: Option<Address>,
+    ) -> Vec<Address> {
         let others = asked.others.clone();
         self.place.replace(place);
         self.start(asked);
         self.wait_for(&others).await;
-        self.wait_for_schema().await
+        self.wait_for_schema(dead).await
     }
 
     fn start(self: &Rc<Self>, asked: Asked) {

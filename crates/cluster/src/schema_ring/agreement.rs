@@ -186,7 +186,15 @@ impl Agreement {
     /// Is the schema behind each version that was heard of here? What a start waits for before it
     /// joins.
     pub fn is_ready(&self) -> bool {
-        self.versions.values().all(|known| known.is_received)
+        self.is_ready_without(None)
+    }
+
+    /// The same but for what a node alone says that is dead for good: nobody gives its schema any
+    /// more.
+    pub fn is_ready_without(&self, dead: Option<Address>) -> bool {
+        let is_of = |known: &Known, dead| known.nodes.iter().all(|node| *node == dead);
+        let counts = |known: &&Known| !dead.is_some_and(|dead| is_of(known, dead));
+        self.versions.values().filter(counts).all(|known| known.is_received)
     }
 
     /// The versions that are said, and by whom, this node's aside: what `nodetool describecluster`

@@ -92,6 +92,17 @@ fn nodes_that_would_not_do_are_not_asked_and_not_pushed_to() {
 }
 
 #[test]
+fn what_a_dead_node_said_is_not_waited_for_by_who_takes_its_place() {
+    let mut agreement = agreement();
+    agreement.step(10, Event::Heard(node(2), said(THEIRS)));
+    assert!(!agreement.is_ready() && agreement.is_ready_without(Some(node(2))));
+    assert!(!agreement.is_ready_without(Some(node(3))));
+    // who lives says it too
+    heard(&mut agreement, 20, 3, said(THEIRS));
+    assert!(!agreement.is_ready_without(Some(node(2))));
+}
+
+#[test]
 fn no_more_than_three_are_asked_for_one_version() {
     let mut agreement = agreement();
     let mut asked = Vec::new();

@@ -15,8 +15,6 @@ use super::model::{
     center_of, value_in,
 };
 
-/// Between two operations of a client, in milliseconds.
-const THINK_MILLIS: (u64, u64) = (10, 250);
 /// Conditional statements that a client makes in a row.
 const CONDITIONS: usize = 3;
 /// While nobody serves.
@@ -34,13 +32,15 @@ pub struct Client {
     pub rng: Rng,
     /// Data centres.
     pub centers: usize,
+    /// Between two of its operations, in milliseconds.
+    pub think_millis: (u64, u64),
 }
 
 impl Client {
     /// Works until all is over.
     pub async fn run(self) {
         while !self.model.is_over.get() {
-            let think = self.rng.between(THINK_MILLIS.0, THINK_MILLIS.1);
+            let think = self.rng.between(self.think_millis.0, self.think_millis.1);
             self.env.sleep(Duration::from_millis(think)).await;
             match self.rng.below(20) {
                 0 | 1 => self.write_once().await,
@@ -73,11 +73,11 @@ impl Client {
     ) -> Option<(usize, Result<Answer, Failed>)> {
         let fits = |at: &usize| {
             let member = &self.members[*at];
-            center.is_none_or(|center| member.center == center) && member.way().is_some()
+            center.is_none_or(|center| member.center == center) && member.door().is_some()
         };
         let there: Vec<usize> = (0..self.members.len()).filter(fits).collect();
         let node = there.get(self.rng.below(there.len().max(1) as u64) as usize).copied();
-        let Some((node, way)) = node.and_then(|node| Some((node, self.members[node].way()?)))
+        let Some((node, way)) = node.and_then(|node| Some((node, self.members[node].door()?)))
         else {
             self.env.sleep(NOBODY).await;
             return None;
@@ -281,6 +281,10 @@ impl Client {
 
     /// Adds one to what nobody else has added to since it was read.
     async fn condition(&self) {
+        if self.model.is_lax.get() {
+            // a quorum may not see what was applied
+            return;
+        }
         let key = self.rng.below(CONDITIONED as u64) as usize;
         let spot = Spot::Condition(key);
         let text = format!("SELECT n FROM ring.l WHERE k = {key}");

@@ -64,7 +64,7 @@ impl Definer {
     }
 
     async fn change(&self, text: String) -> Result<(), Failed> {
-        let there: Vec<_> = self.members.iter().filter_map(|member| member.way()).collect();
+        let there: Vec<_> = self.members.iter().filter_map(|member| member.door()).collect();
         let way = there.get(self.rng.below(there.len().max(1) as u64) as usize);
         let way = way.ok_or(Failed::Gone)?;
         let statement = Statement::new(Consistency::One, text.clone());

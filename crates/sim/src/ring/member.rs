@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-use cluster::Shard;
+use cluster::{Shard, Standing};
 use config::{Config, Host};
 use env::sim::{NodeId, World};
 use env::{Env, Instant, Mesh};
-use node::{Message, run_shard};
+use node::{Message, Node, run_shard};
 use server::ConnectionLimits;
 
 use super::plan::{Plan, center};
@@ -28,10 +28,14 @@ pub struct Way {
     pub env: Env,
     /// Who is asked there.
     pub shard: Rc<Shard>,
+    /// Who carries out what an operator asks for.
+    pub node: Weak<Node>,
 }
 
 /// A node.
 pub struct Member {
+    /// Which of all it is.
+    pub number: usize,
     /// In the world.
     pub id: NodeId,
     /// Its data centre.
@@ -54,6 +58,17 @@ impl Member {
         self.way.borrow().clone()
     }
 
+    /// The way in for clients: a node that is none of the ring has none.
+    pub fn door(&self) -> Option<Way> {
+        let is_member = |way: &Way| {
+            let join = way.shard.join();
+            let has_left =
+                way.shard.relocation().is_some_and(|it| it.mode() == Some("DECOMMISSIONED"));
+            join.is_none_or(|join| join.standing() == Standing::Member) && !has_left
+        };
+        self.way().filter(is_member)
+    }
+
     /// Nobody comes in any more.
     pub fn close(&self) {
         self.way.borrow_mut().take();
@@ -61,14 +76,14 @@ impl Member {
 }
 
 /// The nodes of a ring.
-pub type Members = Rc<Vec<Member>>;
+pub type Members = Rc<Vec<Rc<Member>>>;
 
 /// Where a node is.
 pub fn address(node: usize) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, u8::try_from(node + 1).unwrap_or(u8::MAX)).into()
 }
 
-fn configuration(plan: &Plan, node: usize) -> Result<Config, String> {
+fn configuration(plan: &Plan, node: usize, more: &[String]) -> Result<Config, String> {
     let mut config = Config::default();
     let seeds = (0..plan.nodes.len()).filter(|node| plan.is_seed(*node));
     let seeds: Vec<String> = seeds.map(|node| address(node).to_string()).collect();
@@ -94,6 +109,7 @@ fn configuration(plan: &Plan, node: usize) -> Result<Config, String> {
         &tokens,
         &seeds,
     ];
+    let settings = settings.into_iter().chain(plan.settings.iter().chain(more).map(String::as_str));
     config.set_all(settings).map_err(|error| error.to_string())?;
     config.rack_dc = Some(format!("dc={}\nrack=r{}\n", center(place.center), place.rack));
     for host in [
@@ -114,8 +130,9 @@ fn configuration(plan: &Plan, node: usize) -> Result<Config, String> {
 }
 
 /// A node that is not started.
-pub fn member(world: &World, plan: &Plan, node: usize) -> Member {
-    Member {
+pub fn member(world: &World, plan: &Plan, node: usize) -> Rc<Member> {
+    Rc::new(Member {
+        number: node,
         id: world.node(address(node)),
         center: plan.nodes[node].center,
         way: Rc::default(),
@@ -123,21 +140,25 @@ pub fn member(world: &World, plan: &Plan, node: usize) -> Member {
         back_at: Cell::default(),
         ahead: Cell::default(),
         bad_since: Cell::default(),
-    }
+    })
 }
 
 impl Member {
-    /// Starts it for the first time.
-    pub fn start(&self, world: &World, plan: &Plan, node: usize) -> Result<(), String> {
-        let config = Arc::new(configuration(plan, node)?);
+    /// Starts it for the first time, or as another node of its address.
+    pub fn start(&self, world: &World, plan: &Plan, more: &[String]) -> Result<(), String> {
+        let node = self.number;
+        let config = Arc::new(configuration(plan, node, more)?);
         let way = Rc::clone(&self.way);
         world.start(self.id, plan.nodes[node].shards, move |env: Env, mesh: Mesh<Message>| {
             let (way, config) = (Rc::clone(&way), Arc::clone(&config));
             run_shard(env.clone(), mesh, config, ConnectionLimits::new(), move |node, _| {
-                *way.borrow_mut() = Some(Way { env, shard: Rc::clone(node.shard()) });
+                *way.borrow_mut() =
+                    Some(Way { env, shard: Rc::clone(node.shard()), node: Rc::downgrade(node) });
             })
         });
-        self.life.set(1);
+        self.life.set(self.life.get() + 1);
+        self.back_at.set(None);
+        self.bad_since.set(None);
         Ok(())
     }
 

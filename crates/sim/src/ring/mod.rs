@@ -16,6 +16,7 @@ mod ask;
 mod client;
 mod definer;
 mod definitions;
+pub mod elastic;
 mod member;
 mod model;
 mod plan;
@@ -41,10 +42,18 @@ use self::settle::Settle;
 use self::trouble::Trouble;
 use crate::world::{Outcome, options};
 
-/// Clients that write and read.
-const CLIENTS: usize = 5;
-/// Clients that change the schema.
-const DEFINERS: usize = 2;
+/// Who works at a ring.
+#[derive(Clone, Copy)]
+struct Crowd {
+    /// Clients that write and read.
+    clients: usize,
+    /// Between two operations of such a client, in milliseconds.
+    think_millis: (u64, u64),
+    /// Clients that change the schema.
+    definers: usize,
+}
+
+const CROWD: Crowd = Crowd { clients: 5, think_millis: (10, 250), definers: 2 };
 /// Virtual time that anything may take before it counts as stuck.
 const MAX: Duration = Duration::from_secs(200);
 /// Between two looks at the ring.
@@ -56,14 +65,14 @@ const OPERATIONS_MIN: u64 = 100;
 
 /// Runs a seed, with a bug in the nodes if one is named.
 pub fn run(seed: u64, bug: Option<&'static str>) -> Outcome {
-    let mut story = Story::new(seed, bug);
+    let mut story = Story::new(seed, bug, Plan::new(seed));
     let result = story.tell(seed, bug.is_some());
     story.outcome(seed, result.err())
 }
 
 /// Runs a seed, and says what happened.
 pub fn story(seed: u64, bug: Option<&'static str>) -> (Vec<String>, Outcome) {
-    let mut story = Story::new(seed, bug);
+    let mut story = Story::new(seed, bug, Plan::new(seed));
     story.model.be_told();
     let result = story.tell(seed, bug.is_some());
     let told = story.model.story();
@@ -73,6 +82,9 @@ pub fn story(seed: u64, bug: Option<&'static str>) -> (Vec<String>, Outcome) {
 struct Story {
     world: World,
     plan: Plan,
+    /// All nodes, those too that are none of the ring yet.
+    machines: Members,
+    /// The nodes of the ring.
     members: Members,
     model: Rc<Model>,
     clients: Env,
@@ -83,15 +95,16 @@ fn clients_address() -> IpAddr {
 }
 
 impl Story {
-    fn new(seed: u64, bug: Option<&'static str>) -> Self {
+    fn new(seed: u64, bug: Option<&'static str>, plan: Plan) -> Self {
         let world = World::new(seed, options(seed));
         if let Some(bug) = bug {
             world.plant(bug);
         }
-        let plan = Plan::new(seed);
-        let members = (0..plan.nodes.len()).map(|node| member(&world, &plan, node)).collect();
+        let machines = (0..plan.nodes.len()).map(|node| member(&world, &plan, node));
+        let machines: Vec<_> = machines.collect();
+        let members = Rc::new(machines[..plan.begin_with].to_vec());
         let clients = world.client(clients_address());
-        Self { world, plan, members: Rc::new(members), model: Rc::default(), clients }
+        Self { world, plan, machines: Rc::new(machines), members, model: Rc::default(), clients }
     }
 
     fn run_for(&self, time: Duration) -> Result<(), String> {
@@ -113,7 +126,7 @@ impl Story {
         self.world.set_fault(Fault::Loss { one_in: 50 });
         self.begin()?;
         self.define()?;
-        let tasks = self.spawn(seed);
+        let tasks = self.spawn(seed, CROWD);
         let mut trouble = Trouble::new(seed, &self.plan, &self.members, &self.model);
         let end = self.world.now() + self.plan.trouble;
         while self.world.now() < end {
@@ -147,7 +160,7 @@ impl Story {
     /// Starts the ring: its first node, then all others.
     fn begin(&self) -> Result<(), String> {
         for (node, member) in self.members.iter().enumerate() {
-            member.start(&self.world, &self.plan, node)?;
+            member.start(&self.world, &self.plan, &[])?;
             if node == 0 {
                 let serves = || member.way().is_some();
                 let served = self.world.run_until(serves, MAX);
@@ -184,22 +197,23 @@ impl Story {
         self.settle().agree().map_err(|why| format!("no schema comes about: {why}"))
     }
 
-    fn spawn(&self, seed: u64) -> Vec<Task<()>> {
+    fn spawn(&self, seed: u64, crowd: Crowd) -> Vec<Task<()>> {
         let rng = Rng::new(seed ^ 0x636c_6965_6e74);
-        let clients = (0..CLIENTS).map(|_| {
+        let clients = (0..crowd.clients).map(|_| {
             let client = Client {
                 env: self.clients.clone(),
-                members: Rc::clone(&self.members),
+                members: Rc::clone(&self.machines),
                 model: Rc::clone(&self.model),
                 rng: Rng::new(rng.next()),
                 centers: self.plan.replicas.len(),
+                think_millis: crowd.think_millis,
             };
             self.clients.spawn_task(Class::Statement, client.run())
         });
-        let definers = (0..DEFINERS).map(|number| {
+        let definers = (0..crowd.definers).map(|number| {
             let definer = Definer {
                 env: self.clients.clone(),
-                members: Rc::clone(&self.members),
+                members: Rc::clone(&self.machines),
                 model: Rc::clone(&self.model),
                 rng: Rng::new(rng.next()),
                 number,
@@ -213,7 +227,7 @@ impl Story {
     /// What each node sees of the ring.
     fn views(&self) -> String {
         let view = |node: usize| {
-            let way = self.members[node].way()?;
+            let way = self.machines[node].way()?;
             let ring = way.shard.peers().ring()?;
             let of = |node: &ring::Node| {
                 let address = node.address.ip;
@@ -225,7 +239,7 @@ impl Story {
             let view = view(node).unwrap_or_else(|| " nothing".to_owned());
             format!("  node {} sees{view}\n", node + 1)
         };
-        (0..self.members.len()).map(line).collect()
+        (0..self.machines.len()).map(line).collect()
     }
 
     fn outcome(self, seed: u64, wrong: Option<String>) -> Outcome {
@@ -243,9 +257,9 @@ impl Story {
             operations: self.model.done.get(),
             steps: self.world.steps(),
         };
-        let Self { world, members, model, clients, .. } = self;
-        members.iter().for_each(member::Member::close);
-        drop((members, model, clients));
+        let Self { world, members, machines, model, clients, .. } = self;
+        machines.iter().for_each(|member| member.close());
+        drop((members, machines, model, clients));
         let left = world.end();
         if left > 0 {
             outcome.faults.insert("ring.shards_left", left as u64);

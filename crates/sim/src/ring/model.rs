@@ -51,6 +51,28 @@ impl Spot {
         }
     }
 
+    /// The statement that reads it.
+    pub fn text(self) -> String {
+        match self {
+            Self::Cell(key, at) => format!("SELECT {} FROM ring.r WHERE k = {key}", COLUMNS[at]),
+            Self::Count(key) => format!("SELECT n FROM ring.c WHERE k = {key}"),
+            Self::Condition(key) => format!("SELECT n FROM ring.l WHERE k = {key}"),
+            Self::Half(key) => format!("SELECT n FROM ring.p WHERE k = {key}"),
+            Self::Once(key) => format!("SELECT n FROM ring.h WHERE k = {key}"),
+        }
+    }
+
+    /// Its key in its table.
+    pub fn key(self) -> usize {
+        match self {
+            Self::Cell(key, _)
+            | Self::Count(key)
+            | Self::Condition(key)
+            | Self::Half(key)
+            | Self::Once(key) => key,
+        }
+    }
+
     /// All of them but those that are written once.
     pub fn all() -> impl Iterator<Item = Self> {
         let columns = |key| (0..COLUMNS.len()).map(move |column| Self::Cell(key, column));
@@ -93,6 +115,13 @@ pub struct Model {
     pub is_quiet: Cell<bool>,
     /// Clients are to end.
     pub is_over: Cell<bool>,
+    /// Reads may show less than what was acknowledged, until the replicas are mended. See
+    /// `elastic`.
+    pub is_lax: Cell<bool>,
+    /// What was read and not acknowledged may be lost: see `elastic`.
+    pub shows_for_now: Cell<bool>,
+    /// Since when they show all again.
+    strict_since: Cell<Instant>,
 }
 
 impl Model {
@@ -117,14 +146,23 @@ impl Model {
     ) {
         self.fold(value.unwrap_or(-1).cast_unsigned());
         self.tell(now, || format!("{spot:?} read {how}: {value:?}, at least {floor:?}"));
-        if let Err(why) = self.with(spot, |register| register.read(floor, value, now)) {
+        let is_lax = self.is_lax.get() || floor.1 < self.strict_since.get();
+        let floor = if is_lax { (0, floor.1) } else { floor };
+        let read = self.with(spot, |register| {
+            let read = register.read(floor, value, now);
+            if self.shows_for_now.get() {
+                register.forget_shown();
+            }
+            read
+        });
+        if let Err(why) = read {
             self.fail(format!("{spot:?} read {how} at {now:?}: {why}"));
         }
     }
 
     /// A conditional write was applied.
     pub fn apply(&self, key: usize, number: i64) {
-        if !self.applied.borrow_mut().insert((key, number)) {
+        if !self.applied.borrow_mut().insert((key, number)) && !self.is_lax.get() {
             self.fail(format!("condition of {key}: two were applied that made it {number}"));
         }
     }
@@ -142,6 +180,17 @@ impl Model {
         for register in self.registers.borrow_mut().values_mut() {
             register.ended(node, at);
         }
+    }
+
+    /// The replicas are mended: reads that begin from now on show all.
+    pub fn be_strict(&self, now: Instant) {
+        self.is_lax.set(false);
+        self.strict_since.set(now);
+    }
+
+    /// What was counted until now may be lost.
+    pub fn forgive_counts(&self) {
+        (0..COUNTED).for_each(|key| self.with(Spot::Count(key), Register::forgive));
     }
 
     /// Something is wrong.

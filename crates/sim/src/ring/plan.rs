@@ -12,6 +12,11 @@ const REPLICAS_MAX: usize = 3;
 /// How long clients work while things go wrong, in milliseconds.
 const TROUBLE_MILLIS: (u64, u64) = (18_000, 32_000);
 
+/// How long new operations begin in a ring that changes, in milliseconds.
+const CHANGES_MILLIS: (u64, u64) = (20_000, 50_000);
+/// Nodes that may join a ring that changes.
+const SPARES: usize = 2;
+
 /// Where a node is, and how large.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -51,6 +56,12 @@ pub struct Plan {
     pub trouble: Duration,
     /// Does every node start anew before the end?
     pub restarts_all: bool,
+    /// Settings of all nodes.
+    pub settings: Vec<String>,
+    /// So many of the nodes begin the ring; the others may join it.
+    pub begin_with: usize,
+    /// Do machines fail beside those that die for good?
+    pub is_harmed: bool,
 }
 
 impl Plan {
@@ -95,7 +106,42 @@ impl Plan {
             },
             trouble: Duration::from_millis(rng.between(TROUBLE_MILLIS.0, TROUBLE_MILLIS.1)),
             restarts_all: rng.one_in(3),
+            settings: Vec::new(),
+            begin_with: count,
+            is_harmed: true,
             nodes,
+        }
+    }
+
+    /// The plan of a ring that changes: one data centre, one to three replicas, and nodes that may
+    /// join.
+    pub fn elastic(seed: u64) -> Self {
+        let rng = Rng::new(seed ^ 0x656c_6173);
+        let replicas = [1, 2, 3, 3][rng.below(4) as usize];
+        let begin_with = replicas.max(2) + 1;
+        let tokens = if rng.one_in(2) { 1 } else { rng.between(2, 4) };
+        let node = |_| Place { center: 0, rack: 0, shards: 1 + usize::from(rng.one_in(4)), tokens };
+        let nodes: Vec<Place> = (0..begin_with + SPARES).map(node).collect();
+        let settings = [
+            "dynamic_snitch=false",
+            "streaming_keep_alive_period=5s",
+            "internode_streaming_tcp_user_timeout=10s",
+        ];
+        Self {
+            nodes,
+            replicas: vec![replicas],
+            sync: CommitLogSync::Batch,
+            speculative_retry: "NEVER",
+            hints: true,
+            clocks_jump: false,
+            down_max: 1,
+            disk_policy: DiskFailurePolicy::Die,
+            commit_policy: CommitFailurePolicy::Die,
+            trouble: Duration::from_millis(rng.between(CHANGES_MILLIS.0, CHANGES_MILLIS.1)),
+            restarts_all: false,
+            settings: settings.map(str::to_owned).to_vec(),
+            begin_with,
+            is_harmed: !rng.one_in(4),
         }
     }
 

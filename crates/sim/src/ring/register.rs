@@ -75,6 +75,18 @@ impl Register {
         self.acknowledged += 1;
     }
 
+    /// What was acknowledged and read until now may be lost.
+    pub fn forgive(&mut self) {
+        (self.acknowledged, self.seen, self.hinted) = (0, 0, 0);
+        self.shown.clear();
+        self.fresh.clear();
+    }
+
+    /// What was shown and not acknowledged may be lost.
+    pub fn forget_shown(&mut self) {
+        self.shown.clear();
+    }
+
     /// A read that began then, when the floor was `floor`, shows this, or nothing. What is wrong
     /// with that?
     pub fn read(
@@ -133,6 +145,15 @@ impl Register {
     /// What every replica has once hints were delivered.
     pub fn hinted(&self) -> i64 {
         self.hinted
+    }
+
+    /// Does a replica that shows this have all that was acknowledged?
+    pub fn has_all(&self, value: Option<i64>) -> bool {
+        let floor = self.floor();
+        match value {
+            Some(number) => number >= floor,
+            None => floor == 0 || self.deletions.range(floor..).next().is_some(),
+        }
     }
 
     /// Does a replica that shows this have all that it must?

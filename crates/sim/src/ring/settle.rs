@@ -12,7 +12,7 @@ use protocol::Consistency;
 
 use super::ask::{Failed, Statement, ask, number, rows};
 use super::member::{Members, Way, address};
-use super::model::{COLUMNS, Model, PAIRS, Spot, center_of, value_in};
+use super::model::{Model, PAIRS, Spot, center_of, value_in};
 
 /// Time until all nodes know the same of each other.
 const AGREED_AFTER: Duration = Duration::from_secs(150);
@@ -135,17 +135,21 @@ impl Settle<'_> {
     /// Everything that was acknowledged is there: on each replica where hints bring it, and to who
     /// asks all.
     pub fn has_all(&self) -> Result<(), String> {
-        let once = (0..self.model.written_once.get()).map(Spot::Once);
-        let all: Vec<Spot> = Spot::all().filter(|spot| self.is_used(*spot)).chain(once).collect();
+        let all = self.used();
         if self.hints {
             let is_hinted = |spot: &&Spot| !matches!(spot, Spot::Count(_) | Spot::Condition(_));
             let mut left: Vec<Spot> = all.iter().filter(is_hinted).copied().collect();
             self.until(DELIVERED_AFTER, || self.lacking(&mut left))?;
         }
         self.until(DELIVERED_AFTER, || self.torn())?;
+        self.all_have(&all)
+    }
+
+    /// Who asks all replicas finds all that was acknowledged.
+    fn all_have(&self, all: &[Spot]) -> Result<(), String> {
         for spot in all {
-            let value = self.value(0, spot, Consistency::All)?;
-            self.model.with(spot, |register| {
+            let value = self.value(0, *spot, Consistency::All)?;
+            self.model.with(*spot, |register| {
                 let floor = register.floor();
                 let now = self.world.now();
                 let read = register.read((floor, now), value, now);
@@ -153,6 +157,83 @@ impl Settle<'_> {
             })?;
         }
         Ok(())
+    }
+
+    fn used(&self) -> Vec<Spot> {
+        let once = (0..self.model.written_once.get()).map(Spot::Once);
+        Spot::all().filter(|spot| self.is_used(*spot)).chain(once).collect()
+    }
+
+    /// Which of the members are the replicas of a place.
+    fn replicas(&self, spot: Spot) -> Result<Vec<usize>, String> {
+        let way = self.members[0].way().ok_or("the first node does not serve")?;
+        let ring = way.shard.peers().ring().ok_or("the first node has no ring")?;
+        let schema = way.shard.schema();
+        let keyspace = schema.keyspace("ring").ok_or("there is no keyspace")?;
+        let placement = ring.placement(&keyspace.replication.strategy);
+        let placement = placement.ok_or("the placement of replicas is not known")?;
+        let key = i32::try_from(spot.key()).unwrap_or(i32::MAX);
+        let replicas = placement.at(types::Token::of(&key.to_be_bytes())).natural.iter();
+        let member = |ip| self.members.iter().position(|member| address(member.number) == ip);
+        let found = replicas.map(|replica| {
+            let ip = ring.node(*replica).address.ip;
+            member(ip).ok_or_else(|| format!("{ip} is a replica and no member"))
+        });
+        found.collect()
+    }
+
+    /// What was acknowledged is on so many replicas that each quorum has it. Each replica is asked
+    /// alone, before anybody asks several of them, which mends what one lacks.
+    pub fn each_quorum_has_all(&self) -> Result<(), String> {
+        for spot in self.used() {
+            let mut values = Vec::new();
+            for at in self.replicas(spot)? {
+                let value = self.value(at, spot, Consistency::One)?;
+                values.push((address(self.members[at].number), value));
+            }
+            let has = |(_, value): &&(_, Option<i64>)| {
+                self.model.with(spot, |register| register.has_all(*value))
+            };
+            let (all, have) = (values.len(), values.iter().filter(has).count());
+            if have + all / 2 < all {
+                let floor = self.model.with(spot, |register| register.floor());
+                return Err(format!("{spot:?} is {values:?} on its replicas, and was {floor}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was acknowledged is on all replicas: those that missed it have it by hints, and those
+    /// that are new by what they fetched.
+    pub fn each_replica_has_all(&self) -> Result<(), String> {
+        let is_hinted = |spot: &Spot| !matches!(spot, Spot::Count(_) | Spot::Condition(_));
+        let mut left: Vec<Spot> = self.used().into_iter().filter(is_hinted).collect();
+        self.until(DELIVERED_AFTER, || {
+            while let Some(spot) = left.last().copied() {
+                for at in self.replicas(spot)? {
+                    let value = self.value(at, spot, Consistency::One)?;
+                    let (is_there, hinted) = self
+                        .model
+                        .with(spot, |register| (register.is_there(value), register.hinted()));
+                    if !is_there {
+                        let by = address(self.members[at].number);
+                        return Ok(Some(format!(
+                            "{spot:?} is {value:?} on {by}, and not {hinted}"
+                        )));
+                    }
+                }
+                left.pop();
+            }
+            Ok(None)
+        })
+    }
+
+    /// Who asks all finds all that was acknowledged. `with_batches`: and none is torn.
+    pub fn has_all_at_all(&self, with_batches: bool) -> Result<(), String> {
+        if with_batches {
+            self.until(DELIVERED_AFTER, || self.torn())?;
+        }
+        self.all_have(&self.used())
     }
 
     fn is_used(&self, spot: Spot) -> bool {
@@ -195,13 +276,7 @@ impl Settle<'_> {
 
     /// What a node says of a place.
     fn value(&self, node: usize, spot: Spot, level: Consistency) -> Result<Option<i64>, String> {
-        let text = match spot {
-            Spot::Cell(key, at) => format!("SELECT {} FROM ring.r WHERE k = {key}", COLUMNS[at]),
-            Spot::Count(key) => format!("SELECT n FROM ring.c WHERE k = {key}"),
-            Spot::Condition(key) => format!("SELECT n FROM ring.l WHERE k = {key}"),
-            Spot::Half(key) => format!("SELECT n FROM ring.p WHERE k = {key}"),
-            Spot::Once(key) => format!("SELECT n FROM ring.h WHERE k = {key}"),
-        };
+        let text = spot.text();
         let way = self.members[node].way();
         let way = way.ok_or_else(|| format!("node {} does not serve", node + 1))?;
         let (clients, asked) = (self.clients.clone(), Statement::new(level, text.clone()));

@@ -84,6 +84,20 @@ impl Situation<'_> {
         of(Kind::Fetch, tokens)
     }
 
+    /// Nodes that own tokens and of which the ring does not say what they are, where that matters:
+    /// for a node that is to fetch its data.
+    pub fn untold(&self) -> Vec<Address> {
+        let is_complete = self.saved.bootstrap == Bootstrap::Completed;
+        if is_complete || !self.config.joining.bootstraps {
+            return Vec::new();
+        }
+        let others = self.states.iter().filter(|(address, _)| **address != self.local);
+        let is_untold = |(_, state): &(&Address, &gossip::EndpointState)| {
+            state.status() == Status::None && state.get(AppState::TOKENS).is_some()
+        };
+        others.filter(is_untold).map(|(address, _)| *address).collect()
+    }
+
     /// Nobody else may be about to own other tokens.
     pub fn check_moving(&self) -> Result<(), JoinError> {
         let moving: Vec<_> = self.moving().collect();

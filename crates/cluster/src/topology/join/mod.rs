@@ -18,6 +18,7 @@ mod tokens;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use gossip::States;
 use metrics::Level;
@@ -40,6 +41,11 @@ use intent::{Intent, Situation};
 use steps::{Kind, Step, Steps};
 use tokens::Choice;
 pub(super) use tokens::{allocation, most_replicas};
+
+/// How long a new node waits until the ring says what its nodes are.
+const TOLD_AFTER: Duration = Duration::from_secs(30);
+/// After what time it asks again.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
@@ -114,8 +120,7 @@ impl Join {
         if self.bootstrap() != Bootstrap::Completed {
             self.available.clear().await?;
         }
-        let asked = self.membership.ask_ring().await?;
-        let asked = asked.ok_or_else(|| JoinError::NoPeers(self.membership.silent_seeds()))?;
+        let asked = self.ask_ring().await?;
         let intent = self.situation((&asked.states, &asked.others), |now| now.intent());
         if !self.shard.config.joining.at_start {
             match intent {
@@ -125,7 +130,7 @@ impl Join {
             }
             let tokens = self.saved.borrow().tokens.clone();
             let stage = if tokens.is_empty() { Stage::Apart } else { Stage::Hibernating };
-            self.enter(asked, Place { stage, tokens }, Kind::Return).await?;
+            self.enter(asked, Place { stage, tokens }, (Kind::Return, None)).await?;
             let text = "Not joining ring as requested. Use nodetool join to initiate ring joining";
             self.note(Level::Info, text);
             return Ok(self.joined());
@@ -146,11 +151,30 @@ impl Join {
             set_host_id(&self.shard.engine, host_id).await?;
         }
         let tokens = if stage == Stage::Apart { BTreeSet::new() } else { intent.tokens.clone() };
-        self.enter(asked, Place { stage, tokens }, intent.kind).await?;
+        let dead = intent.replaces.as_ref().map(|replaced| replaced.address);
+        self.enter(asked, Place { stage, tokens }, (intent.kind, dead)).await?;
         let intent = self.of_seed(intent)?;
         self.begin(intent);
         self.run().await?;
         Ok(self.joined())
+    }
+
+    /// Asks the ring what it knows, until it says of all that own tokens what they are. A node that
+    /// started a moment ago knows of the others only what it saved: who asks that one finds a ring
+    /// without members, and would join it without data.
+    async fn ask_ring(&self) -> Result<Asked, JoinError> {
+        let env = &self.shard.env;
+        let limit = env.now() + TOLD_AFTER;
+        loop {
+            let asked = self.membership.ask_ring().await?;
+            let asked = asked.ok_or_else(|| JoinError::NoPeers(self.membership.silent_seeds()))?;
+            let untold = self.situation((&asked.states, &asked.others), |now| now.untold());
+            match untold.is_empty() {
+                true => return Ok(asked),
+                false if env.now() >= limit => return Err(JoinError::Unknown(untold)),
+                false => env.sleep(ASKED_AGAIN).await,
+            }
+        }
     }
 
     /// A seed of a ring without data joins at once, so that the seeds of a new ring can start
@@ -256,10 +280,15 @@ impl Join {
         self.peers.note(level, text.into());
     }
 
-    /// Takes part in gossip.
-    async fn enter(&self, asked: Asked, place: Place, kind: Kind) -> Result<(), JoinError> {
+    /// Takes part in gossip; `dead`: whose place it takes.
+    async fn enter(
+        &self,
+        asked: Asked,
+        place: Place,
+        (kind, dead): (Kind, Option<Address>),
+    ) -> Result<(), JoinError> {
         let told = asked.others.clone();
-        let behind = self.membership.take_part(asked, place).await;
+        let behind = self.membership.take_part(asked, place, dead).await;
         if kind == Kind::Fetch {
             // what is not known of cannot be fetched from
             let unknown = self.membership.unheard_of(&told);
