@@ -543,8 +543,8 @@ fn first_start() -> Outcome<Tally> {
 const SEEDS: [(&str, u64); 3] = [("seeds", 50), ("engine", 100), ("conditions", 40)];
 /// Those of rings of several nodes: too few for all to happen that a campaign must see.
 const RING_SEEDS: u64 = 6;
-/// Those of rings that nodes join and leave; so many of them are run a second time, to see that they
-/// go the same way.
+/// Those of rings that nodes join and leave; so many of them are run a second time, to see that
+/// they go the same way.
 const ELASTIC_SEEDS: u64 = 300;
 const ELASTIC_SEEDS_AGAIN: u64 = 10;
 /// Crash images that a node starts on; a campaign has thousands.

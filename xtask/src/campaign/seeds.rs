@@ -1,5 +1,5 @@
-//! `cargo xtask campaign seeds | engine | conditions | ring-seeds | elastic-seeds`: simulated worlds
-//! of new seeds.
+//! `cargo xtask campaign seeds | engine | conditions | ring-seeds | elastic-seeds`: simulated
+//! worlds of new seeds.
 //! A campaign goes on where it was stopped, and leaves a record under `docs/campaigns/`.
 
 use std::collections::BTreeMap;

@@ -45,6 +45,8 @@ const MORE: &[More] = &[
     ("crates/schema", "Table", "each thing that a definition says is a field"),
     ("crates/server", "Connection", "each cell is a fact about one socket; not grouped yet"),
     ("crates/server", "Shard", "each is a thing that all connections share; not grouped yet"),
+    ("crates/sim", "Model", "what clients and the operator of a ring know together"),
+    ("crates/sim", "Operator", "one state machine over a ring; its files are by what it does"),
     ("crates/sim", "Shared", "what clients of a world know together; a crash ends all of it"),
     ("crates/sstable", "Writer", "each file of an SSTable, and the partition that it is at"),
     ("crates/storage", "CommitLog", "is being cut: segments, syncs and archives have one owner"),

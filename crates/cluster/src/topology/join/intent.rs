@@ -100,7 +100,12 @@ impl Situation<'_> {
 
     /// Nobody else may be about to own other tokens.
     pub fn check_moving(&self) -> Result<(), JoinError> {
-        let moving: Vec<_> = self.moving().collect();
+        self.check_moving_but(None)
+    }
+
+    /// The same, whatever a node that is dead was about to do.
+    fn check_moving_but(&self, dead: Option<Address>) -> Result<(), JoinError> {
+        let moving: Vec<_> = self.moving().filter(|node| Some(*node) != dead).collect();
         match moving.is_empty() || !self.config.joining.is_consistent {
             true => Ok(()),
             false => Err(JoinError::OthersMove(moving)),
@@ -118,7 +123,15 @@ impl Situation<'_> {
     pub fn rival(&self, intent: &Intent) -> Option<Address> {
         let mut others = self.others.values();
         let rival = match &intent.replaces {
-            Some(replaced) => others.find(|node| node.life == Life::Replacing(replaced.address)),
+            Some(replaced) => others.find(|node| match node.life {
+                Life::Replacing(node) if node == replaced.address => true,
+                Life::Normal => false,
+                _ if !self.config.joining.is_consistent || node.address == replaced.address => {
+                    false
+                }
+                Life::Joining | Life::Replacing(_) => node.address < self.local,
+                Life::Leaving | Life::Moving(_) => true,
+            }),
             None if self.config.joining.is_consistent => others.find(|node| match node.life {
                 Life::Normal => false,
                 Life::Joining | Life::Replacing(_) => node.address < self.local,
@@ -178,6 +191,7 @@ impl Situation<'_> {
         } else {
             self.check_address()?;
         }
+        self.check_moving_but(Some(address))?;
         let replaces = Some(Replaced { address, tokens: tokens.clone(), host_id });
         Ok(Intent { kind: Kind::Fetch, replaces, tokens })
     }

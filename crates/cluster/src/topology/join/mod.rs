@@ -25,7 +25,7 @@ use metrics::Level;
 use storage::StorageError;
 use streaming::wire::Operation;
 use streaming::{Plan, Streaming};
-use types::{Address, TokenRange};
+use types::{Address, Token, TokenRange};
 
 pub use error::JoinError;
 pub(super) use error::list;
@@ -363,6 +363,9 @@ impl Join {
             Step::Announce => self.announce(&intent).await,
             Step::Fetch => self.fetch(&intent).await,
             Step::Complete => {
+                if intent.kind == Kind::Fetch {
+                    self.check_tokens(&intent)?;
+                }
                 let tokens = intent.tokens;
                 self.save(SavedPlace { bootstrap: Bootstrap::Completed, tokens }).await?;
                 if intent.kind == Kind::Fetch {
@@ -434,6 +437,10 @@ impl Join {
             self.membership.withdraw();
             return Err(JoinError::OthersMove(vec![rival]));
         }
+        if let Err(taken) = self.check_tokens(intent) {
+            self.membership.withdraw();
+            return Err(taken);
+        }
         if unaware.is_empty() {
             return Ok(());
         }
@@ -444,6 +451,23 @@ impl Join {
         let text = JoinError::Unheard(unaware).to_string();
         self.note(Level::Warn, text);
         Ok(())
+    }
+
+    /// No member may have taken one of the tokens since they were chosen: two nodes that start
+    /// together may choose the same ones.
+    fn check_tokens(&self, intent: &Intent) -> Result<(), JoinError> {
+        if intent.replaces.is_some() || self.shard.env.planted("join_shares_tokens") {
+            return Ok(());
+        }
+        let others = self.membership.nodes();
+        let members = others.values().filter(|node| node.life.is_member());
+        let mut taken = members.flat_map(|node| node.tokens.iter().map(move |of| (*of, node)));
+        match taken.find(|(token, _)| intent.tokens.contains(token)) {
+            Some((Token(token), owner)) => {
+                Err(JoinError::TokenTaken { token, owner: owner.address })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Fetches all; again, if meanwhile a node came back that may have written past this one.

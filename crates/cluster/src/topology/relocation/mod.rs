@@ -32,7 +32,7 @@ use super::course::{Course, State};
 use super::fetch::{Fetch, Source, Wanted, failures};
 use super::join::Join;
 use crate::hints::Handoff;
-use crate::membership::{Membership, Place, Stage};
+use crate::membership::{Life, Membership, Place, Stage};
 use crate::peers::Peers;
 use crate::ring_batch::RingBatches;
 use crate::saved_place::{Bootstrap, SavedPlace};
@@ -226,6 +226,10 @@ impl Relocation {
                 Ok(()) => self.course.borrow_mut().done(step),
                 Err(error) => {
                     self.course.borrow_mut().failed();
+                    if matches!(error, RelocationError::OthersMove(_)) {
+                        // it kept its place
+                        self.goal.set(None);
+                    }
                     let text = match goal {
                         Goal::Out => format!(
                             "Error while decommissioning node: {error}. It is still in the ring: \
@@ -293,7 +297,7 @@ impl Relocation {
         if self.shard.env.planted("leave_gives_unannounced") {
             return Ok(());
         }
-        self.membership.take_place(Place { stage, tokens });
+        self.membership.take_place(Place { stage, tokens: tokens.clone() });
         let text = format!(
             "{}: waiting for all nodes to hear of it, at least for ring_delay ({:?})",
             self.mode().unwrap_or_default(),
@@ -301,10 +305,31 @@ impl Relocation {
         );
         self.note(Level::Info, text);
         let unaware = self.membership.be_heard().await;
+        if let Some(rival) = self.rival() {
+            self.membership.take_place(Place { stage: Stage::Member, tokens });
+            return Err(RelocationError::OthersMove(vec![rival]));
+        }
         match unaware.is_empty() {
             true => Ok(()),
             false => Err(RelocationError::Unheard(unaware)),
         }
+    }
+
+    /// Another that was not seen moving when this began, and goes on: of two that leave or move the
+    /// one of the lower address does. One that joins may have looked before it heard of this node.
+    fn rival(&self) -> Option<Address> {
+        let (local, joining) = (self.membership.local(), &self.shard.config.joining);
+        if !joining.is_consistent || self.shard.env.planted("leave_sees_no_rival") {
+            return None;
+        }
+        let nodes = self.membership.nodes();
+        let goes_on = |life: Life, address: Address| match life {
+            Life::Normal => false,
+            Life::Joining | Life::Replacing(_) => true,
+            Life::Leaving | Life::Moving(_) => address < local,
+        };
+        let mut rivals = nodes.values().filter(|node| goes_on(node.life, node.address));
+        rivals.next().map(|node| node.address)
     }
 
     /// Gives and fetches all; again, if meanwhile a node came back that may have written past who

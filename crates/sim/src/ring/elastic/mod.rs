@@ -7,8 +7,8 @@
 //! has it. Of operations that exclude each other one comes to its end. Once nothing goes wrong any
 //! more the operator brings all that was begun to an end, and all nodes see one ring.
 //!
-//! In a part of the worlds no machine fails but those that die for good: there each replica must have
-//! all, not each quorum alone.
+//! In a part of the worlds no machine fails but those that die for good: there each replica must
+//! have all, not each quorum alone.
 //!
 //! What may be lost, and so is not asked for:
 //!
@@ -26,12 +26,8 @@
 //! `cargo xtask campaign elastic-seeds` runs them. `campaign elastic-story SEED` says what happened
 //! in one.
 
-mod ends;
-mod harms;
 mod kind;
 mod operator;
-mod parties;
-mod steps;
 mod work;
 
 use std::rc::Rc;

@@ -8,10 +8,10 @@ use env::sim::World;
 use ring::State;
 use types::Token;
 
-use super::kind::Kind;
-use super::operator::Operator;
+use super::Operator;
 use super::parties::{Part, of};
-use super::work::{Asked, Phase, Work};
+use crate::ring::elastic::kind::Kind;
+use crate::ring::elastic::work::{Asked, Phase, Work};
 
 /// After what time something is tried again, in milliseconds.
 const AGAIN_MILLIS: (u64, u64) = (1_000, 5_000);

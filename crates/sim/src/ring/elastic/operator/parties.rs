@@ -7,7 +7,7 @@ use std::sync::Arc;
 use env::sim::World;
 use ring::{Node, Ring, State};
 
-use super::operator::Operator;
+use super::Operator;
 use crate::ring::member::{Member, address};
 
 /// What a machine is to the ring.

@@ -1,19 +1,24 @@
 //! Who changes a ring: chooses what makes sense now, begins it as an operator does, and brings to
 //! an end what was broken. The steps of each operation are in `steps.rs`.
 
+mod ends;
+mod harms;
+mod parties;
+mod steps;
+
 use std::rc::Rc;
 use std::time::Duration;
 
 use env::sim::World;
 use env::{Env, Instant, Rng};
 
-use super::harms::Harmed;
 use super::kind::{Harm, Kind};
-use super::parties::Part;
 use super::work::{Phase, Work};
 use crate::ring::member::Members;
 use crate::ring::model::Model;
 use crate::ring::plan::Plan;
+use harms::Harmed;
+use parties::Part;
 
 /// Between two operations, in milliseconds.
 const PAUSE_MILLIS: (u64, u64) = (200, 3_000);
@@ -158,7 +163,9 @@ impl Operator {
         let moves = |work: &&Work| {
             let is_move =
                 matches!(work.kind, Kind::Decommission | Kind::Move) || work.kind.enters();
-            is_move && matches!(work.phase, Phase::Enter | Phase::Act)
+            is_move
+                && matches!(work.phase, Phase::Enter | Phase::Act)
+                && world.is_up(self.members[work.node].id)
         };
         let moving: Vec<&Work> = self.works.iter().filter(moves).collect();
         let are_seen = |one: &Work, other: &Work| {

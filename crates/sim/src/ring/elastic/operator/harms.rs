@@ -5,10 +5,10 @@ use std::time::Duration;
 use env::Instant;
 use env::sim::{Fault, NodeId, World};
 
-use super::kind::{Harm, Kind};
-use super::operator::Operator;
+use super::Operator;
 use super::parties::Part;
-use super::work::{Phase, Work};
+use crate::ring::elastic::kind::{Harm, Kind};
+use crate::ring::elastic::work::{Phase, Work};
 
 /// How long a machine is down, in milliseconds.
 const DOWN_MILLIS: (u64, u64) = (300, 12_000);

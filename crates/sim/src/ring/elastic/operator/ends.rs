@@ -1,5 +1,5 @@
-//! What an operator does when an operation is over: replicas that may lack something are mended, and
-//! what nobody reads any more is dropped.
+//! What an operator does when an operation is over: replicas that may lack something are mended,
+//! and what nobody reads any more is dropped.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -7,10 +7,9 @@ use std::time::Duration;
 use env::sim::World;
 use protocol::Consistency;
 
-use super::operator::Operator;
-use super::parties::Part;
-use super::work::Asked;
+use super::{Operator, Part};
 use crate::ring::ask::{Failed, Statement, ask};
+use crate::ring::elastic::work::Asked;
 use crate::ring::model::Spot;
 
 /// A verb that has not ended by then never will.
