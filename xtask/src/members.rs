@@ -377,6 +377,11 @@ impl Member {
         Ok(fs::remove_file(self.dir.join(self.pid_file()))?)
     }
 
+    /// Does its process do anything yet?
+    pub fn is_running(&self) -> bool {
+        self.pid().is_ok_and(|pid| is_running(&pid))
+    }
+
     /// Starts what it is now on its directory, which may be what the other system left, and waits
     /// until it serves.
     pub fn start_in_place(&self, layout: &Layout) -> Outcome {

@@ -169,6 +169,20 @@ impl Membership {
         }
     }
 
+    /// Waits until no other node of the ring is so; one that stays so for as long as
+    /// [`Self::be_heard`] waits is returned.
+    pub(crate) async fn until_none(&self, is_so: impl Fn(&NodeInfo) -> bool) -> Option<Address> {
+        let limit = self.env.now() + (self.shard.config.ring_delay * HEARD_DELAYS).max(HEARD_MIN);
+        loop {
+            let nodes = self.nodes();
+            let found = nodes.values().find(|node| is_so(node)).map(|node| node.address);
+            if found.is_none() || self.env.now() >= limit {
+                return found;
+            }
+            self.env.sleep(HEARD_STEP).await;
+        }
+    }
+
     /// Those that are up and have heard where this node stands.
     pub(crate) fn aware(&self) -> BTreeSet<Address> {
         let gossiper = self.gossiper.borrow();

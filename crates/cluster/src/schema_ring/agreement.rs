@@ -128,6 +128,8 @@ pub struct Agreement {
     local: Option<Version>,
     started: u64,
     looked: u64,
+    /// Since when a version that is said is missed, one or another.
+    differs_since: Option<u64>,
     numbers: u64,
     peers: BTreeMap<Address, Peer>,
     /// Nodes that are up, heard of or not.
@@ -145,6 +147,7 @@ impl Agreement {
             local: None,
             started: now,
             looked: now,
+            differs_since: None,
             numbers: 0,
             peers: BTreeMap::new(),
             up: BTreeSet::new(),
@@ -172,6 +175,8 @@ impl Agreement {
             Event::Tick => self.tick(now),
         }
         self.send_due(now, &mut effects);
+        let differs = self.versions.keys().any(|version| self.misses(version));
+        self.differs_since = differs.then(|| self.differs_since.unwrap_or(now));
         effects
     }
 
@@ -310,7 +315,11 @@ impl Agreement {
     /// Lets one more node be asked for a version, if it is missed and there is one to ask.
     fn plan(&mut self, now: u64, version: Version) {
         let is_new = self.local.is_none_or(|local| local == schema::Schema::empty_version());
-        let at_once = is_new || now.saturating_sub(self.started) < MIGRATION_DELAY;
+        let is_young = now.saturating_sub(self.started) < MIGRATION_DELAY;
+        // where the schema changes more often than that, no version stays until it is asked for,
+        // and a node that missed one push is behind for good (so it is in Cassandra)
+        let was_behind = |since| now.saturating_sub(since) >= MIGRATION_DELAY;
+        let at_once = is_new || is_young || self.differs_since.is_some_and(was_behind);
         if self.local.is_none() || !self.misses(&version) {
             return;
         }

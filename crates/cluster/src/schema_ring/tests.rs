@@ -61,6 +61,28 @@ fn a_node_that_just_started_asks_at_once_and_an_old_one_waits_for_a_push() {
 }
 
 #[test]
+fn a_node_that_missed_a_push_asks_though_the_schema_changes_all_the_time() {
+    const EVERY: u64 = 8_000;
+    let mut behind = agreement();
+    let (mut now, mut asked) = (2 * MIGRATION_DELAY, Vec::new());
+    let until = now + MIGRATION_DELAY + EVERY;
+    for number in 2.. {
+        // what is pushed is a change alone, so that its own version is another each time, too
+        asked.extend(pulled(&heard(&mut behind, now, 2, said([number; 16]))));
+        behind.step(now, Event::Local([100 + number; 16]));
+        if !asked.is_empty() {
+            break;
+        }
+        assert!(now < until, "nobody was asked in {} ms", now - 2 * MIGRATION_DELAY);
+        now += EVERY;
+    }
+    // it is behind no more, and waits for a push again
+    behind.step(now, Event::Local([99; 16]));
+    heard(&mut behind, now, 2, said([99; 16]));
+    assert_eq!(pulled(&heard(&mut behind, now + EVERY, 2, said([98; 16]))), []);
+}
+
+#[test]
 fn nodes_that_would_not_do_are_not_asked_and_not_pushed_to() {
     let others = [
         Said { release: "4.1.10".to_owned(), ..said(THEIRS) },

@@ -230,7 +230,7 @@ impl Kills {
         self.members.push(newcomer);
         Ok(match (then, resumed) {
             ("the other one started again", true) => {
-                "the other one started again, then `bootstrap resume`"
+                "the other one started again, then `bootstrap resume` or a start"
             }
             (then, _) => then,
         })
@@ -243,11 +243,17 @@ impl Kills {
         Ok(state.is_some_and(|state| state.ends_with('N')))
     }
 
-    /// Waits until a node that joins serves; one whose fetch failed is told to go on. Was it?
+    /// Waits until a node that joins serves; one whose fetch failed is told to go on, and one that
+    /// gave up is started again. Was it?
     fn until_member(&self, newcomer: &Member) -> Outcome<bool> {
         let until = Instant::now() + LIMIT;
         let mut was_told = false;
         while !members::serves(newcomer)? {
+            if !newcomer.is_running() {
+                println!("{}", fs::read_to_string(newcomer.dir.join("stderr.log"))?.trim_end());
+                members::begin(newcomer, RELEASE)?;
+                was_told = true;
+            }
             if Instant::now() > until {
                 return Err(format!("{} does not serve", newcomer.ip).into());
             }

@@ -33,7 +33,7 @@ pub use steps::Standing;
 
 use super::available::Available;
 use super::fetch::{Ask, Fetch, Source, Wanted, failures};
-use crate::membership::{Asked, Membership, Nodes, Place, Stage};
+use crate::membership::{Asked, Life, Membership, NodeInfo, Nodes, Place, Stage};
 use crate::peers::Peers;
 use crate::saved_place::{Bootstrap, SavedPlace, set_host_id, take_host_id};
 use crate::shard_context::ShardContext;
@@ -432,8 +432,7 @@ impl Join {
         );
         self.note(Level::Info, text);
         let unaware = self.membership.be_heard().await;
-        let rival = self.situation_now(|now| now.rival(intent));
-        if let Some(rival) = rival {
+        if let Some(rival) = self.rival(intent).await {
             self.membership.withdraw();
             return Err(JoinError::OthersMove(vec![rival]));
         }
@@ -451,6 +450,20 @@ impl Join {
         let text = JoinError::Unheard(unaware).to_string();
         self.note(Level::Warn, text);
         Ok(())
+    }
+
+    /// Another node for which this one gives way. One that this one does not give way for may have
+    /// looked before it heard of this node: it goes on then, and is waited for.
+    async fn rival(&self, intent: &Intent) -> Option<Address> {
+        let now = || self.situation_now(|now| now.rival(intent));
+        if now().is_some() || !self.shard.config.joining.is_consistent {
+            return now();
+        }
+        let joins = |node: &NodeInfo| matches!(node.life, Life::Joining | Life::Replacing(_));
+        match self.membership.until_none(joins).await {
+            None => now(),
+            other => other,
+        }
     }
 
     /// No member may have taken one of the tokens since they were chosen: two nodes that start

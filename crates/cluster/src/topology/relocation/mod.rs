@@ -305,7 +305,7 @@ impl Relocation {
         );
         self.note(Level::Info, text);
         let unaware = self.membership.be_heard().await;
-        if let Some(rival) = self.rival() {
+        if let Some(rival) = self.rival().await {
             self.membership.take_place(Place { stage: Stage::Member, tokens });
             return Err(RelocationError::OthersMove(vec![rival]));
         }
@@ -316,8 +316,9 @@ impl Relocation {
     }
 
     /// Another that was not seen moving when this began, and goes on: of two that leave or move the
-    /// one of the lower address does. One that joins may have looked before it heard of this node.
-    fn rival(&self) -> Option<Address> {
+    /// one of the lower address does. One that joins may have looked before it heard of this node;
+    /// so may one that leaves or moves and that this one does not give way for: it is waited for.
+    async fn rival(&self) -> Option<Address> {
         let (local, joining) = (self.membership.local(), &self.shard.config.joining);
         if !joining.is_consistent || self.shard.env.planted("leave_sees_no_rival") {
             return None;
@@ -329,7 +330,11 @@ impl Relocation {
             Life::Leaving | Life::Moving(_) => address < local,
         };
         let mut rivals = nodes.values().filter(|node| goes_on(node.life, node.address));
-        rivals.next().map(|node| node.address)
+        let rival = rivals.next().map(|node| node.address);
+        match rival {
+            None => self.membership.until_none(|node| node.life != Life::Normal).await,
+            rival => rival,
+        }
     }
 
     /// Gives and fetches all; again, if meanwhile a node came back that may have written past who

@@ -122,6 +122,13 @@ impl Operator {
         let Some(way) = member.way() else { return Ok(false) };
         let Some(join) = way.shard.join() else { return Ok(false) };
         let standing = join.standing();
+        // one that dies before the others have heard of it never was a member for them
+        let is_seen = |node: &ring::Node| node.state == State::Normal;
+        if standing == Standing::Member
+            && !self.all_see(work.node, |seen| seen.is_some_and(is_seen))
+        {
+            return Ok(false);
+        }
         if standing == Standing::Member {
             self.parts[work.node] = Part::Member;
             if work.kind == Kind::Replace
