@@ -17,6 +17,8 @@ use crate::members::{self, Layout, Member};
 const HEAP: &str = "1G";
 /// How long a node may take to join.
 const JOIN_LIMIT: Duration = Duration::from_secs(3600);
+/// How long nodes may take until they see each other.
+const UP_LIMIT: Duration = Duration::from_secs(60);
 /// Columns of a row, and bytes of each.
 const COLUMNS: u64 = 10;
 const BYTES: u64 = 100;
@@ -73,7 +75,27 @@ impl Ring {
             ..Layout::default()
         };
         let members = members::start_with(&layout, HEAP)?;
-        Ok(Self { layout, members })
+        let ring = Self { layout, members };
+        ring.until_up()?;
+        Ok(ring)
+    }
+
+    /// Waits until all nodes see each other up.
+    fn until_up(&self) -> Outcome {
+        let until = Instant::now() + UP_LIMIT;
+        for member in &self.members {
+            let up = || -> Outcome<usize> {
+                let status = member.nodetool("status")?;
+                Ok(status.lines().filter(|line| line.starts_with("UN ")).count())
+            };
+            while up()? < self.members.len() {
+                if Instant::now() > until {
+                    return Err(format!("{} does not see all others up", member.ip).into());
+                }
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+        Ok(())
     }
 
     /// Fills the table with so many rows, and waits until nothing is left to flush or to compact.
@@ -104,7 +126,8 @@ impl Ring {
 
     /// One that has ended starts again on its directory.
     fn start_in_place(&self, member: &Member) -> Outcome {
-        member.start_in_place(&self.layout)
+        member.start_in_place(&self.layout)?;
+        self.until_up()
     }
 
     /// It comes, and serves.
