@@ -26,8 +26,8 @@ const LARGE: &str = "value_edges,value_functions";
 
 /// What a stage has of it: always the same.
 const SHORT: &[Part] = &[
-    ("reads", &["--places", "memory", "--shards", "2", "--share", "120", "--without", LARGE]),
-    ("reads", &["--places", "half", "--shards", "3", "--share", "240", "--without", LARGE]),
+    ("reads", &["--places", "memory", "--shards", "2", "--share", "200", "--without", LARGE]),
+    ("reads", &["--places", "half", "--shards", "3", "--share", "400", "--without", LARGE]),
     (
         "reads",
         &[
@@ -36,15 +36,15 @@ const SHORT: &[Part] = &[
             "--rings",
             "1,3",
             "--share",
-            "120",
+            "200",
             "aggregates",
             "gen_paging",
             "lwt",
             "select",
         ],
     ),
-    ("writes", &["--places", "memory", "--shards", "2", "--share", "12", "--without", LARGE]),
-    ("writes", &["--places", "", "--rings", "3", "--share", "10", "collections", "dml"]),
+    ("writes", &["--places", "memory", "--shards", "2", "--share", "20", "--without", LARGE]),
+    ("writes", &["--places", "", "--rings", "3", "--share", "16", "collections", "dml"]),
     ("functions", &["--places", "memory", "--shards", "3", "--share", "3", "--count", "20"]),
     ("functions", &["--places", "", "--rings", "3", "--share", "12", "--count", "12"]),
 ];
