@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use metrics::{Counter, Gauge, Histogram, Name, Registry, Unit};
@@ -27,7 +27,8 @@ struct OfPeer {
 
 /// Of all nodes, and of each.
 pub(crate) struct StreamMetrics {
-    registry: Rc<Registry>,
+    /// What is registered there may hold on to whoever holds this.
+    registry: Weak<Registry>,
     active_out: Gauge,
     incoming: Counter,
     outgoing: Counter,
@@ -45,7 +46,7 @@ impl StreamMetrics {
         // the names say their unit
         let bytes = |of, help| registry.counter(name(of), Unit::Count, help);
         Self {
-            registry: Rc::clone(registry),
+            registry: Rc::downgrade(registry),
             active_out: registry.gauge(
                 name("ActiveOutboundStreams"),
                 Unit::Count,
@@ -106,18 +107,19 @@ impl StreamMetrics {
         if peers.len() >= PEERS_MAX && !peers.contains_key(&peer) {
             return;
         }
-        count(peers.entry(peer).or_insert_with(|| self.of_new(peer)));
+        // there is none when the shard ends
+        let Some(registry) = self.registry.upgrade() else { return };
+        count(peers.entry(peer).or_insert_with(|| Self::of_new(&registry, peer)));
     }
 
-    fn of_new(&self, peer: Address) -> OfPeer {
+    fn of_new(registry: &Registry, peer: Address) -> OfPeer {
         // as Cassandra writes it, which puts it into the name of an MBean
         let scope = format!("/{peer}").replace(':', ".");
-        let count =
-            |of, help| self.registry.counter(name(of).scope(scope.as_str()), Unit::Count, help);
+        let count = |of, help| registry.counter(name(of).scope(scope.as_str()), Unit::Count, help);
         OfPeer {
             incoming: count("IncomingBytes", "Bytes of SSTables that came from it."),
             outgoing: count("OutgoingBytes", "Bytes of SSTables that went to it."),
-            process_time: self.registry.timer(
+            process_time: registry.timer(
                 name("IncomingProcessTime").scope(scope.as_str()),
                 "Time until an SSTable that came was taken in.",
             ),
