@@ -90,11 +90,8 @@ pub const RINGS: &[Bug] = &[
 pub const ELASTIC: &[Bug] = &[
     Bug { name: "join_fetches_unannounced", seeds: 40 },
     Bug { name: "join_serves_empty", seeds: 40 },
-    Bug { name: "join_forgets_former", seeds: 40 },
     Bug { name: "leave_gives_unannounced", seeds: 40 },
     Bug { name: "leave_gives_nothing", seeds: 40 },
-    Bug { name: "leave_counts_what_failed", seeds: 40 },
-    Bug { name: "removal_confirmed_unfetched", seeds: 40 },
 ];
 
 /// The same that take more seeds than are run each time: they are looked for by their names alone.
@@ -102,8 +99,11 @@ pub const ELASTIC: &[Bug] = &[
 pub const ELASTIC_RARE: &[Bug] = &[
     Bug { name: "join_counts_what_failed", seeds: 1000 },
     Bug { name: "join_fetches_from_anybody", seeds: 1000 },
+    Bug { name: "join_forgets_former", seeds: 1000 },
     Bug { name: "join_shares_tokens", seeds: 1000 },
+    Bug { name: "leave_counts_what_failed", seeds: 1000 },
     Bug { name: "leave_drops_hints", seeds: 1000 },
     Bug { name: "leave_sees_no_rival", seeds: 1000 },
+    Bug { name: "removal_confirmed_unfetched", seeds: 1000 },
     Bug { name: "removal_fetches_from_one", seeds: 1000 },
 ];

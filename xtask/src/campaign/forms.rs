@@ -26,8 +26,8 @@ const LARGE: &str = "value_edges,value_functions";
 
 /// What a stage has of it: always the same.
 const SHORT: &[Part] = &[
-    ("reads", &["--places", "memory", "--shards", "2", "--share", "200", "--without", LARGE]),
-    ("reads", &["--places", "half", "--shards", "3", "--share", "400", "--without", LARGE]),
+    ("reads", &["--places", "memory", "--shards", "2", "--share", "300", "--without", LARGE]),
+    ("reads", &["--places", "half", "--shards", "3", "--share", "600", "--without", LARGE]),
     (
         "reads",
         &[
@@ -36,7 +36,7 @@ const SHORT: &[Part] = &[
             "--rings",
             "1,3",
             "--share",
-            "200",
+            "300",
             "aggregates",
             "gen_paging",
             "lwt",
