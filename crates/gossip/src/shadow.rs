@@ -71,9 +71,9 @@ impl Gossiper {
         let Phase::Shadow(shadow) = &mut self.phase else { return };
         if is_empty {
             shadow.waiting.insert(from);
-            // to seeds alone this says that the ring is new (`Gossiper.maybeFinishShadowRound`):
-            // a seed that starts again is in its shadow round too, and another would take a ring
-            // for new that has data
+            // to seeds alone this says that the ring is new: a seed that starts again is in its
+            // shadow round too, and another node would take a ring for new that has data.
+            // (Cassandra lets any node go on here, `Gossiper.maybeFinishShadowRound`.)
             if self.config.is_seed && shadow.waiting.is_superset(&self.config.seeds) {
                 self.end_shadow_round(Effect::ShadowRound(Default::default()));
             }

@@ -33,7 +33,7 @@ pub(crate) fn so_far(id: SessionId, progress: &Progress, now: Instant) -> String
     let of = |sum: Sum| format!("{} of {}", mebibytes(sum.bytes_done), mebibytes(sum.bytes));
     let Speed { bytes_per_second, left, .. } = progress.speed(now);
     let left = left
-        .map_or("no end to be seen".to_owned(), |left| format!("about {} s left", left.as_secs()));
+        .map_or("time left unknown".to_owned(), |left| format!("about {} s left", left.as_secs()));
     format!(
         "[Stream #{} ID#{}] Received {}, sent {} with /{}, {}, {left}",
         id.plan,
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(
             end(so_far(id, &progress, at(1))),
             "Received 0.000MiB of 40.000MiB, sent 0.000MiB of 0.000MiB with /10.0.0.2:7000, 0.00 \
-             MiB/s, no end to be seen"
+             MiB/s, time left unknown"
         );
         progress.went_on(key, 10 << 20, at(2));
         assert_eq!(

@@ -316,8 +316,8 @@ impl Agreement {
     fn plan(&mut self, now: u64, version: Version) {
         let is_new = self.local.is_none_or(|local| local == schema::Schema::empty_version());
         let is_young = now.saturating_sub(self.started) < MIGRATION_DELAY;
-        // where the schema changes more often than that, no version stays until it is asked for,
-        // and a node that missed one push is behind for good (so it is in Cassandra)
+        // a pull goes with its version: where the schema changes more often than that, none would
+        // ever be sent. (Cassandra sends what it has postponed, whatever became of the version.)
         let was_behind = |since| now.saturating_sub(since) >= MIGRATION_DELAY;
         let at_once = is_new || is_young || self.differs_since.is_some_and(was_behind);
         if self.local.is_none() || !self.misses(&version) {

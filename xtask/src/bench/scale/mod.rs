@@ -173,8 +173,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Of nodes among which may be one that comes or goes meanwhile. CPU of one that goes counts
-    /// up to its last look: it is looked at until the thing is done.
+    /// Of nodes among which may be one that comes meanwhile. One that leaves the ring goes on as a
+    /// process.
     pub fn by(members: &[&Member], act: impl FnOnce() -> Outcome) -> Outcome<Self> {
         let (before, begin) = (cpu(members.iter().copied()), Instant::now());
         act()?;

@@ -103,12 +103,11 @@ fn per_cpu(run: &Run) -> f64 {
 }
 
 fn measure(system: System, gb: f64) -> Outcome<Run> {
-    // the second node has nothing: the ring keeps one replica, on the first, until it is filled
+    // both are filled; what the second one has is removed, and fetched again from the first
     let ring = Ring::start(system, 2, 1, NO_THROTTLE)?;
     ring.fill(super::rows(gb), 2)?;
     let [from, to] = &ring.members[..] else { return Err("a ring of two".into()) };
     let size = stored(from);
-    // what the second one has goes, and comes again
     to.end(members::End::Drained)?;
     forget(&to.dir)?;
     ring.start_in_place(to)?;

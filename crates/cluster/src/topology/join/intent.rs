@@ -207,22 +207,25 @@ mod tests {
         Address::new([10, 0, 0, host], 7000)
     }
 
-    /// What a node that starts without data decides, where the ring says this of its address.
-    fn starts(replaces: bool, said: &[(AppState, &str)]) -> Result<Intent, JoinError> {
+    /// Asks about a node that starts without data, where the ring says this of its address, and
+    /// that of another node.
+    fn starts<T>(
+        replaces: bool,
+        (said, of_other): (&[(AppState, &str)], &[(AppState, &str)]),
+        ask: impl FnOnce(&Situation<'_>) -> T,
+    ) -> T {
         let state = |said: &[(AppState, &str)]| {
             let mut state = EndpointState::new(HeartBeat { generation: 1, version: 1 });
             let values = said.iter().map(|(kind, value)| (*kind, Versioned::new(*value, 1)));
             state.values.extend(values);
             state
         };
-        let tokens = gossip::write_tokens(&[Token(5)]);
-        let dead = [(AppState::STATUS_WITH_PORT, "NORMAL,5"), (AppState::TOKENS, &*tokens)];
-        let states = States::from([(node(1), state(said)), (node(2), state(&dead))]);
+        let states = States::from([(node(1), state(said)), (node(2), state(of_other))]);
         let mut config = Config::default();
         if replaces {
             config.set_all(["replace_address_first_boot=10.0.0.2"]).expect("a setting");
         }
-        let situation = Situation {
+        ask(&Situation {
             config: &config,
             local: node(1),
             host_id: [7; 16],
@@ -230,16 +233,19 @@ mod tests {
             is_seed: false,
             states: &states,
             others: &Nodes::new(),
-        };
-        situation.intent()
+        })
     }
 
     #[test]
     fn an_address_is_free_of_who_had_only_begun() {
         let host = (AppState::HOST_ID, "00000000-0000-4000-8000-000000000001");
-        let tokens = gossip::write_tokens(&[Token(9)]);
+        let [tokens, dead_tokens] = [9, 5].map(|token| gossip::write_tokens(&[Token(token)]));
+        let dead = [(AppState::STATUS_WITH_PORT, "NORMAL,5"), (AppState::TOKENS, &*dead_tokens)];
         for replaces in [false, true] {
-            let is_free = |said: &[_]| starts(replaces, &[&[host], said].concat()).is_ok();
+            let is_free = |said: &[_]| {
+                let said = [&[host], said].concat();
+                starts(replaces, (&said, &dead), |now| now.intent().is_ok())
+            };
             let status = |text| (AppState::STATUS_WITH_PORT, text);
             // it took part in gossip, and was killed before it said what it was about to do
             assert!(is_free(&[]));
@@ -248,5 +254,17 @@ mod tests {
             assert!(!is_free(&[status("NORMAL,1")]) && !is_free(&[status("shutdown,true")]));
             assert!(!is_free(&[(AppState::TOKENS, &*tokens)]));
         }
+    }
+
+    /// A node that started a moment ago knows of others what it saved: their tokens, and no status.
+    #[test]
+    fn a_ring_of_which_only_tokens_are_told_is_asked_again() {
+        let tokens = gossip::write_tokens(&[Token(5)]);
+        let untold = |of_other: &[_]| starts(false, (&[], of_other), |now| now.untold());
+        assert_eq!(untold(&[(AppState::TOKENS, &*tokens)]), [node(2)]);
+        let normal = (AppState::STATUS_WITH_PORT, "NORMAL,5");
+        assert_eq!(untold(&[(AppState::TOKENS, &*tokens), normal]), []);
+        // one that owns nothing has only begun
+        assert_eq!(untold(&[]), []);
     }
 }

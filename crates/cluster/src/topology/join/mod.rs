@@ -436,10 +436,7 @@ impl Join {
             self.membership.withdraw();
             return Err(JoinError::OthersMove(vec![rival]));
         }
-        if let Err(taken) = self.check_tokens(intent) {
-            self.membership.withdraw();
-            return Err(taken);
-        }
+        self.check_tokens(intent)?;
         if unaware.is_empty() {
             return Ok(());
         }
@@ -467,7 +464,7 @@ impl Join {
     }
 
     /// No member may have taken one of the tokens since they were chosen: two nodes that start
-    /// together may choose the same ones.
+    /// together may choose the same ones. This one withdraws then.
     fn check_tokens(&self, intent: &Intent) -> Result<(), JoinError> {
         if intent.replaces.is_some() || self.shard.env.planted("join_shares_tokens") {
             return Ok(());
@@ -477,6 +474,7 @@ impl Join {
         let mut taken = members.flat_map(|node| node.tokens.iter().map(move |of| (*of, node)));
         match taken.find(|(token, _)| intent.tokens.contains(token)) {
             Some((Token(token), owner)) => {
+                self.membership.withdraw();
                 Err(JoinError::TokenTaken { token, owner: owner.address })
             }
             None => Ok(()),
