@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
+use crate::model::Shown;
 use crate::nodetool::{Command, Format, Mismatch, Reply};
 use crate::wire::{self, MAGIC, MAX_MAGIC, MAX_OUTCOME, WireError};
 
@@ -17,6 +18,12 @@ pub enum ClientError {
     /// The stream ended before the answer did.
     #[error("the node closed the connection before it answered")]
     Closed,
+    /// The stream ended while a repair was watched.
+    #[error(
+        "the node closed the connection while it repaired keyspace {0}; look at its log for how \
+         that ended. Keyspaces after this one are not repaired"
+    )]
+    Unwatched(String),
     /// The other side is of another version, or no node.
     #[error(
         "the node speaks '{0}', this nodetool '{MAGIC}'; use the nodetool of the node's release"
@@ -54,14 +61,56 @@ pub fn call(
         let said = String::from_utf8_lossy(&magic).escape_default().to_string();
         return Err(ClientError::Version(said));
     }
-    let outcome = wire::decode_outcome(&read_line(&mut lines, MAX_OUTCOME)?)?;
-    let reply = match command.format {
-        Format::Text => Reply::text(&command.verb, &outcome)?,
-        Format::Json => Reply::json(&command.verb, &outcome)?,
-    };
-    print(out, &reply.out)?;
-    print(err, &reply.err)?;
-    Ok(reply.exit)
+    let mut seen: Option<Shown> = None;
+    loop {
+        let line = read_line(&mut lines, MAX_OUTCOME).map_err(|error| lost(error, seen.as_ref()))?;
+        let mut outcome = wire::decode_outcome(&line)?;
+        let is_last = !outcome.has_more;
+        let reply = match command.format {
+            Format::Text => {
+                let reply = Reply::text(&command.verb, &outcome)?;
+                seen = outcome.shown;
+                reply
+            }
+            Format::Json => {
+                outcome.shown = together(seen.take(), outcome.shown);
+                match is_last {
+                    true => Reply::json(&command.verb, &outcome)?,
+                    false => {
+                        seen = outcome.shown;
+                        Reply::default()
+                    }
+                }
+            }
+        };
+        print(out, &reply.out)?;
+        print(err, &reply.err)?;
+        if is_last {
+            return Ok(reply.exit);
+        }
+    }
+}
+
+/// Parts of a value as one.
+fn together(before: Option<Shown>, later: Option<Shown>) -> Option<Shown> {
+    match (before, later) {
+        (Some(mut shown), Some(later)) => {
+            shown.join(later);
+            Some(shown)
+        }
+        (before, later) => before.or(later),
+    }
+}
+
+/// What to say where the stream ended before the answer did; `seen` is its last part.
+fn lost(error: ClientError, seen: Option<&Shown>) -> ClientError {
+    match (error, seen) {
+        (ClientError::Closed | ClientError::Io(_), Some(Shown::Repairs(all))) => {
+            let keyspace = all.last().map(|of| of.keyspace.clone());
+            ClientError::Unwatched(keyspace.unwrap_or_default())
+        }
+        (error, _) => error,
+    }
 }
 
 fn print(to: &mut impl Write, text: &str) -> Result<(), ClientError> {

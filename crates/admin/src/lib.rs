@@ -19,7 +19,7 @@ pub mod operator;
 pub mod socket;
 pub mod wire;
 
-pub use ask::ask;
+pub use ask::{Watcher, ask, ask_watched};
 pub use connections::{ACCEPT_PAUSE, BindError};
 pub use model::*;
 pub use nodetool::{Command, Format, Reply, Verb, VerbError, help};

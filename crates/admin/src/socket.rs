@@ -9,9 +9,9 @@ use std::time::Duration;
 use env::{Class, Env, Task, TcpListener, TcpStream};
 use metrics::{Name, Registry, Unit};
 
-use crate::ask::ask;
+use crate::ask::{Watcher, ask_watched};
 use crate::connections::{self, BindError};
-use crate::model::{Outcome, Refusal};
+use crate::model::{Outcome, Refusal, Shown};
 use crate::nodetool::{Verb, VerbError};
 use crate::operator::Operator;
 use crate::wire::{self, MAGIC, MAX_MAGIC, MAX_REQUEST, WireError};
@@ -85,16 +85,17 @@ async fn serve_one<O: Operator>(env: &Env, stream: &TcpStream, operator: &O) {
         Ok(request) => request,
         Err(_) => Err(RequestError::Late),
     };
+    let mut answer = Answer { env, stream, has_begun: false };
     let outcome = match request {
         // There is nobody to tell.
         Err(RequestError::Io(_)) => return,
         Err(e) => not_taken(e.to_string()),
         Ok(args) => match Verb::parse(&args) {
             Err(e) => refuse(&e),
-            Ok(verb) => ask(env, operator, verb).await,
+            Ok(verb) => ask_watched(env, operator, verb, &mut answer).await,
         },
     };
-    if send(env, stream, outcome).await.is_ok() {
+    if answer.send(outcome).await.is_ok() {
         let _ = stream.shutdown(Shutdown::Write);
     }
 }
@@ -121,20 +122,39 @@ async fn read_request(stream: &TcpStream) -> Result<Vec<String>, RequestError> {
     Ok(wire::decode_request(&lines.next(MAX_REQUEST).await?)?)
 }
 
-async fn send(env: &Env, stream: &TcpStream, outcome: Outcome) -> io::Result<()> {
-    send_piece(env, stream, format!("{MAGIC}\n").as_bytes()).await?;
-    // a value of many tables takes longer to write down than a shard's other tasks may wait
-    let line = env.helper(move || wire::encode_outcome(&outcome)).await;
-    for piece in line.as_bytes().chunks(PIECE) {
-        send_piece(env, stream, piece).await?;
-    }
-    Ok(())
+/// What a client gets.
+struct Answer<'a> {
+    env: &'a Env,
+    stream: &'a TcpStream,
+    /// Is the first line sent?
+    has_begun: bool,
 }
 
-async fn send_piece(env: &Env, stream: &TcpStream, piece: &[u8]) -> io::Result<()> {
-    match env.timeout(WRITE_DEADLINE, stream.write_all(piece)).await {
-        Ok(written) => written,
-        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+impl Answer<'_> {
+    async fn send(&mut self, outcome: Outcome) -> io::Result<()> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.send_piece(format!("{MAGIC}\n").as_bytes()).await?;
+        }
+        // a value of many tables takes longer to write down than a shard's other tasks may wait
+        let line = self.env.helper(move || wire::encode_outcome(&outcome)).await;
+        for piece in line.as_bytes().chunks(PIECE) {
+            self.send_piece(piece).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_piece(&self, piece: &[u8]) -> io::Result<()> {
+        match self.env.timeout(WRITE_DEADLINE, self.stream.write_all(piece)).await {
+            Ok(written) => written,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+impl Watcher for Answer<'_> {
+    /// A client that went away makes the send fail.
+    async fn show(&mut self, part: Shown) -> bool {
+        self.send(Outcome::part(part)).await.is_ok()
     }
 }
 

@@ -5,6 +5,7 @@ mod compaction;
 mod hints;
 mod network;
 mod node;
+mod repair;
 mod ring;
 mod settings;
 mod snapshots;
@@ -20,14 +21,50 @@ use crate::operator::{Answer, Operator, TablesOperator};
 const MICROS_PER_MILLI: i64 = 1000;
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Carries out a verb.
+/// Somebody who is shown what there is to see of a verb while it runs.
+#[allow(async_fn_in_trait, reason = "a node's shard is one thread: no future need be Send")]
+pub trait Watcher {
+    /// Shows the next part; false if nobody watches any more.
+    async fn show(&mut self, part: Shown) -> bool;
+}
+
+/// Carries out a verb; all that there is to see of it is in the outcome.
 pub async fn ask<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Outcome {
+    let mut seen = Seen(None);
+    let outcome = ask_watched(env, operator, verb, &mut seen).await;
+    match seen.0 {
+        Some(shown) => Outcome { shown: Some(shown), ..outcome },
+        None => outcome,
+    }
+}
+
+/// Parts, put together.
+struct Seen(Option<Shown>);
+
+impl Watcher for Seen {
+    async fn show(&mut self, part: Shown) -> bool {
+        match &mut self.0 {
+            Some(shown) => shown.join(part),
+            none => *none = Some(part),
+        }
+        true
+    }
+}
+
+/// Carries out a verb; of one that takes long, `watcher` sees parts before the outcome.
+pub async fn ask_watched<O: Operator>(
+    env: &Env,
+    operator: &O,
+    verb: Verb,
+    watcher: &mut impl Watcher,
+) -> Outcome {
     let answer = match verb {
         Verb::Caches(verb) => caches::ask(operator, verb).await,
         Verb::Compaction(verb) => compaction::ask(operator, verb).await,
         Verb::Hints(verb) => hints::ask(operator, verb).await,
         Verb::Network(verb) => network::ask(operator, verb).await,
         Verb::Node(verb) => node::ask(operator, verb).await,
+        Verb::Repair(verb) => return repair::ask(env, operator, verb, watcher).await,
         Verb::Ring(verb) => return ring::ask(operator, verb).await,
         Verb::Settings(verb) => settings::ask(operator, verb).await,
         Verb::Snapshots(verb) => return snapshots::ask(env, operator, verb).await,
@@ -40,7 +77,7 @@ pub async fn ask<O: Operator>(env: &Env, operator: &O, verb: Verb) -> Outcome {
 impl From<Answer<Option<Shown>>> for Outcome {
     fn from(answer: Answer<Option<Shown>>) -> Self {
         match answer {
-            Ok(shown) => Self { shown, refusal: None },
+            Ok(shown) => Self { shown, refusal: None, has_more: false },
             Err(refusal) => Self::refused(refusal),
         }
     }

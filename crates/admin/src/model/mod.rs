@@ -12,6 +12,7 @@ mod network;
 mod node;
 mod outcome;
 mod plan;
+mod repair;
 mod ring;
 mod settings;
 mod shown;
@@ -34,6 +35,11 @@ pub use outcome::{Outcome, Refusal};
 pub use plan::{
     Failing, FailingUnit, FailureChance, FailureOdds, FailurePlan, FailureRow, MovePlan, NewNodes,
     PlanChange, PlannedOwnership, PlannedRate, PlannedShare, PlannedStream, PlannedTokens,
+};
+pub use repair::{
+    PendingRepair, PendingStats, RepairCleanup, RepairEnd, RepairEvent, RepairEventKind,
+    RepairEvents, RepairOrder, RepairScope, RepairSession, RepairStarted, RepairStats,
+    RepairedSection, WatchedRepair,
 };
 pub use ring::{
     Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf,

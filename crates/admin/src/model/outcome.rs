@@ -12,17 +12,25 @@ pub struct Outcome {
     pub shown: Option<Shown>,
     /// None of a verb that was carried out.
     pub refusal: Option<Refusal>,
+    /// This is a part, of a verb that runs; another outcome follows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_more: bool,
 }
 
 impl Outcome {
     /// It was carried out; there is something to show.
     pub fn shown(shown: Shown) -> Self {
-        Self { shown: Some(shown), refusal: None }
+        Self { shown: Some(shown), ..Self::default() }
+    }
+
+    /// It runs; this is to be seen of it so far.
+    pub fn part(shown: Shown) -> Self {
+        Self { shown: Some(shown), refusal: None, has_more: true }
     }
 
     /// It was not carried out.
     pub fn refused(refusal: impl Into<Refusal>) -> Self {
-        Self { shown: None, refusal: Some(refusal.into()) }
+        Self { refusal: Some(refusal.into()), ..Self::default() }
     }
 }
 

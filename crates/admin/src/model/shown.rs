@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     AutoCompaction, ClusterView, CompactionStats, DataFile, Decommission, Endpoint, ExcessJobs,
     FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, MovePlan, NetStats, NodeInfo,
-    PastCompaction, PendingHints, PoolStats, ProxyHistograms, Release, Ring, RingRanges, Setting,
-    SnapshotDetails, StreamLimits, TableHistograms, Thresholds, Timeout,
+    PastCompaction, PendingHints, PendingStats, PoolStats, ProxyHistograms, Release, RepairCleanup,
+    RepairSession, RepairStats, Ring, RingRanges, Setting, SnapshotDetails, StreamLimits,
+    TableHistograms, Thresholds, Timeout, WatchedRepair,
 };
 
 /// What a verb shows: in JSON an object whose one field names the kind.
@@ -64,6 +65,16 @@ pub enum Shown {
     FailurePlan(FailurePlan),
     /// `getendpoints`
     Endpoints(Vec<SocketAddr>),
+    /// `repair`: each keyspace that was looked at.
+    Repairs(Vec<WatchedRepair>),
+    /// `repair_admin list`
+    RepairSessions(Vec<RepairSession>),
+    /// `repair_admin summarize-pending`, by keyspace and table.
+    PendingRepairs(Vec<PendingStats>),
+    /// `repair_admin summarize-repaired`, by keyspace and table.
+    RepairStats(Vec<RepairStats>),
+    /// `repair_admin cleanup`, by keyspace and table.
+    RepairCleanups(Vec<RepairCleanup>),
     /// `tpstats`
     Pools(PoolStats),
     /// `netstats`
@@ -135,4 +146,22 @@ pub enum Shown {
     },
     /// `getguardrailsconfig`
     Guardrails(Vec<Setting>),
+}
+
+impl Shown {
+    /// Puts behind what is shown later of the same verb.
+    pub(crate) fn join(&mut self, later: Self) {
+        match (self, later) {
+            (Self::Repairs(all), Self::Repairs(later)) => {
+                for repair in later {
+                    let rest = match all.last_mut() {
+                        Some(last) => last.join(repair),
+                        None => Err(repair),
+                    };
+                    all.extend(rest.err());
+                }
+            }
+            (shown, later) => *shown = later,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What nodetool prints, and its exit code.
 
 use super::text;
-use super::verb::{RingVerb, SSTablesVerb, Verb, bad_use};
+use super::verb::{RepairVerb, RingVerb, SSTablesVerb, Verb, bad_use};
 use crate::model::{Outcome, Refusal, Shown};
 
 /// What nodetool prints, and its exit code.
@@ -47,6 +47,11 @@ impl Reply {
     /// output is for JSON alone.
     pub fn json(verb: &Verb, outcome: &Outcome) -> Result<Self, Mismatch> {
         let text = Self::text(verb, outcome)?;
+        if let (Some(Shown::Repairs(_)), Some(refusal)) = (&outcome.shown, &outcome.refusal) {
+            // what a repair said before it failed is worth having
+            let json = serde_json::to_string_pretty(&outcome.shown).map_err(|_| Mismatch)?;
+            return Ok(Self { out: json + "\n", ..refused(verb, refusal) });
+        }
         if outcome.refusal.is_some() {
             return Ok(Self { out: String::new(), err: text.out + &text.err, exit: text.exit });
         }
@@ -72,6 +77,9 @@ fn said_first(verb: &Verb) -> &'static str {
     match verb {
         Verb::SSTables(SSTablesVerb::Import { quick: true, .. }) => {
             "Doing a quick import - skipping sstable verification and row cache invalidation\n"
+        }
+        Verb::Repair(RepairVerb::CleanUp { .. }) => {
+            "Cleaning up data from completed sessions...\n"
         }
         Verb::SSTables(SSTablesVerb::Refresh(_)) => {
             "nodetool refresh is deprecated, use nodetool import instead\n"

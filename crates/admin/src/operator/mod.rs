@@ -6,6 +6,7 @@ mod compaction;
 mod hints;
 mod network;
 mod node;
+mod repair;
 mod ring;
 mod settings;
 mod snapshots;
@@ -17,6 +18,7 @@ pub use compaction::{CompactionOperator, StopWhich};
 pub use hints::{HandoffChange, HintsOperator};
 pub use network::NetworkOperator;
 pub use node::NodeOperator;
+pub use repair::{REPAIR_EVENTS_WAIT, RepairOperator};
 pub use ring::RingOperator;
 pub use settings::SettingsOperator;
 pub use snapshots::{NewSnapshot, Snapshots, SnapshotsOperator};
@@ -36,6 +38,7 @@ pub trait Operator:
     + HintsOperator
     + NetworkOperator
     + NodeOperator
+    + RepairOperator
     + RingOperator
     + SettingsOperator
     + SnapshotsOperator
@@ -51,6 +54,7 @@ impl<T> Operator for T where
         + HintsOperator
         + NetworkOperator
         + NodeOperator
+        + RepairOperator
         + RingOperator
         + SettingsOperator
         + SnapshotsOperator

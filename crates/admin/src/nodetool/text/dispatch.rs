@@ -1,15 +1,15 @@
 //! Which text is that of a verb and its value.
 
 use super::{
-    cluster, compaction, gossip, hints, histograms, info, io, network, plan, ring, snapshots,
-    status, streams, tables,
+    cluster, compaction, gossip, hints, histograms, info, io, network, plan, repair, ring,
+    snapshots, status, streams, tables,
 };
 use crate::model::{Decommission, ExcessJobs, Shown};
 use crate::nodetool::guardrails;
 use crate::nodetool::reply::Reply;
 use crate::nodetool::verb::{
-    CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RingVerb, SSTablesVerb, SettingsVerb,
-    SnapshotsVerb, TablesVerb, Verb,
+    CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RepairVerb, RingVerb, SSTablesVerb,
+    SettingsVerb, SnapshotsVerb, TablesVerb, Verb,
 };
 
 const QUIET_MEGABITS: &str =
@@ -24,6 +24,7 @@ pub(in crate::nodetool) fn print(verb: &Verb, shown: Option<&Shown>) -> Option<R
         Verb::Hints(verb) => of_hints(verb, shown),
         Verb::Network(verb) => return of_network(*verb, shown),
         Verb::Node(verb) => of_node(verb, shown),
+        Verb::Repair(verb) => of_repair(verb, shown),
         Verb::Ring(verb) => of_ring(verb, shown),
         Verb::Settings(verb) => of_settings(verb, shown),
         Verb::Snapshots(verb) => of_snapshots(verb, shown),
@@ -98,6 +99,23 @@ fn of_ring(verb: &RingVerb, shown: Option<&Shown>) -> Option<String> {
             Decommission::Before => "Node was already decommissioned.\n".to_owned(),
         },
         (RingVerb::ReloadSeeds, Some(Shown::ReloadedSeeds(of))) => gossip::reloaded(of.as_deref()),
+        _ => return nothing(shown),
+    })
+}
+
+fn of_repair(verb: &RepairVerb, shown: Option<&Shown>) -> Option<String> {
+    Some(match (verb, shown) {
+        (RepairVerb::Repair(_) | RepairVerb::Watch { .. }, Some(Shown::Repairs(of))) => {
+            repair::watched(of)
+        }
+        (RepairVerb::Sessions { .. }, Some(Shown::RepairSessions(of))) => repair::sessions(of),
+        (RepairVerb::CleanUp { .. }, Some(Shown::RepairCleanups(of))) => repair::cleanup(of),
+        (RepairVerb::Pending { verbose, .. }, Some(Shown::PendingRepairs(of))) => {
+            repair::pending(of, *verbose)
+        }
+        (RepairVerb::Repaired { verbose, .. }, Some(Shown::RepairStats(of))) => {
+            repair::repaired(of, *verbose)
+        }
         _ => return nothing(shown),
     })
 }

@@ -13,6 +13,7 @@ mod io;
 mod network;
 mod number;
 mod plan;
+mod repair;
 mod ring;
 mod snapshots;
 mod status;

@@ -48,6 +48,33 @@ impl Args {
         Ok(taken)
     }
 
+    /// Takes an option with its value, whose title airline names where it is missing; of several,
+    /// the last counts.
+    pub fn titled(
+        &mut self,
+        names: &[&'static str],
+        title: &str,
+    ) -> Result<Option<String>, VerbError> {
+        Ok(self.values(names, title)?.pop())
+    }
+
+    /// Takes an option that may be there several times, with its values.
+    pub fn values(
+        &mut self,
+        names: &[&'static str],
+        title: &str,
+    ) -> Result<Vec<String>, VerbError> {
+        let mut taken = Vec::new();
+        while let Some(at) = self.words.iter().position(|w| names.contains(&w.as_str())) {
+            self.words.remove(at);
+            let missing = || {
+                VerbError::Arguments(format!("Required values for option '{title}' not provided"))
+            };
+            taken.push(self.words.remove(at).ok_or_else(missing)?);
+        }
+        Ok(taken)
+    }
+
     /// Refuses an option of Cassandra's.
     pub fn not_served(&mut self, names: &[&'static str]) -> Result<(), VerbError> {
         match self.words.iter().find(|w| names.contains(&w.as_str())) {

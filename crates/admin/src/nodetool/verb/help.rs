@@ -58,6 +58,23 @@ const USES: &[(&str, &str)] = &[
     ("refresh", "<keyspace> <table>"),
     ("relocatesstables", "[-j <jobs>] [<keyspace> [<table>...]]"),
     ("removenode", "<status> | <force> | <ID>"),
+    (
+        "repair",
+        "[-full | --full] [-pr | --partitioner-range] [-st | --start-token <token>] \
+         [-et | --end-token <token>] [-seq | --sequential] [-dcpar | --dc-parallel] \
+         [-local | --in-local-dc] [-dc | --in-dc <datacenter>]... [-hosts | --in-hosts <host>]... \
+         [-force | --force] [-prv | --preview] [-vd | --validate] [-j | --job-threads <1 to 4>] \
+         [-tr | --trace] [-pl | --pull] [-os | --optimise-streams] [-skip-paxos] [-paxos-only] \
+         [-iuk | --ignore-unreplicated-keyspaces] [<keyspace> [<table>...]] | --watch <command>",
+    ),
+    (
+        "repair_admin",
+        "[list [-a | --all] [-st <token>] [-et <token>]] \
+         | cancel (-s | --session) <session> [-f | --force] \
+         | cleanup [-f | --force] [-st <token>] [-et <token>] [<keyspace> [<table>...]] \
+         | summarize-pending [-v | --verbose] [-st <token>] [-et <token>] [<keyspace> [<table>...]] \
+         | summarize-repaired [-v | --verbose] [-st <token>] [-et <token>] [<keyspace> [<table>...]]",
+    ),
     ("ring", "[<keyspace>]"),
     (
         "scrub",
@@ -88,6 +105,45 @@ const USES: &[(&str, &str)] = &[
     ("verify", "-f [-e] [-c] [-r] [-t] [-q] [<keyspace> [<table>...]]"),
     ("version", "[-v | --verbose]"),
 ];
+/// What to know of some verbs.
+const NOTES: &[(&str, &str)] = &[
+    (
+        "repair",
+        "Without a keyspace it repairs all that are replicated, one after the other, but
+system_distributed. Without -full it repairs only what no incremental repair has repaired.
+
+    -full         repair all data, repaired before or not
+    -pr           repair only the ranges whose first replica is this node: run it on every node
+    -st, -et      repair from this token (not part of it) to that one (part of it)
+    -seq          repair one replica after the other; -dcpar: one of each data center at a time
+    -local, -dc, -hosts
+                  only with nodes of this data center, of these, or with these nodes
+    -force        leave out nodes that are down
+    -prv          only print what would be sent; -vd: only compare what was repaired before
+    -j            tables to repair at a time
+    -tr           trace the repair into system_traces
+    -pl           only fetch, from one other node; needs -hosts twice, -st and -et
+    -os           send no range twice to a node
+    -skip-paxos, -paxos-only
+                  without the repair of Paxos, or nothing but that
+    -iuk          ignore keyspaces without other replicas
+
+The repair runs in the node; nodetool only watches it. Ctrl-C ends the watching, not the repair,
+and keyspaces that have not begun are not repaired. Its first line has the number of its command:
+'nodetool repair --watch <command>' watches it again (only in Helenus). Times are UTC.
+'nodetool repair_admin' lists the sessions of incremental repairs and ends one.
+",
+    ),
+    (
+        "repair_admin",
+        "Sessions are those of incremental repairs. 'list' shows those that run, with -a all that are
+known. 'cancel' ends one, from its coordinator or with -f. 'cleanup' moves data of sessions that
+are over; the node does so by itself, with -f it ends compactions that are in the way.
+'summarize-pending' and 'summarize-repaired' tell how much waits for the end of a repair, and when
+data was last repaired. Nothing here ends a full repair.
+",
+    ),
+];
 const COLUMNS: usize = 96;
 
 /// What `nodetool help` prints, or `nodetool help VERB`.
@@ -98,7 +154,9 @@ pub fn help(verb: Option<&str>) -> String {
             Some((name, what)) => {
                 let uses = USES.iter().find(|(n, _)| n == name).map_or("", |(_, uses)| uses);
                 let line = format!("nodetool [--data-dir <dir>] {name} {uses}");
-                format!("{name}: {what}\n\nusage: {}\n", line.trim_end())
+                let note = NOTES.iter().find(|(n, _)| n == name);
+                let note = note.map_or(String::new(), |(_, note)| format!("\n{note}"));
+                format!("{name}: {what}\n\nusage: {}\n{note}", line.trim_end())
             }
             None if NOT_SERVED.contains(&verb) => {
                 format!("{verb} is a command of Cassandra that is not supported here\n")
@@ -150,6 +208,9 @@ mod tests {
         assert!(help(Some("flush")).ends_with("flush [<keyspace> [<table>...]]\n"));
         assert!(help(Some("drain")).ends_with("nodetool [--data-dir <dir>] drain\n"));
         assert_eq!(help(Some("bogus")), "Unknown command bogus\n");
+        let repair = help(Some("repair"));
+        assert!(repair.contains("Ctrl-C ends the watching, not the repair"), "{repair}");
+        assert!(NOTES.iter().all(|(name, _)| USES.iter().any(|(used, _)| used == name)));
         assert!(USES.iter().all(|(name, _)| SERVED.iter().any(|(served, _)| served == name)));
     }
 }

@@ -9,6 +9,7 @@ mod hints;
 mod names;
 mod network;
 mod node;
+mod repair;
 mod ring;
 mod settings;
 mod snapshots;
@@ -24,6 +25,7 @@ pub use hints::HintsVerb;
 use names::{NOT_SERVED, SERVED};
 pub use network::{NetworkVerb, RateUnit, StreamLimit};
 pub use node::NodeVerb;
+pub use repair::{RepairArguments, RepairVerb};
 pub use ring::RingVerb;
 pub use settings::{SettingsVerb, Share};
 pub use snapshots::SnapshotsVerb;
@@ -44,6 +46,8 @@ pub enum Verb {
     Network(NetworkVerb),
     /// The node itself.
     Node(NodeVerb),
+    /// Repair.
+    Repair(RepairVerb),
     /// The ring.
     Ring(RingVerb),
     /// Settings.
@@ -83,6 +87,12 @@ impl From<NetworkVerb> for Verb {
 impl From<NodeVerb> for Verb {
     fn from(verb: NodeVerb) -> Self {
         Self::Node(verb)
+    }
+}
+
+impl From<RepairVerb> for Verb {
+    fn from(verb: RepairVerb) -> Self {
+        Self::Repair(verb)
     }
 }
 
@@ -227,6 +237,9 @@ impl Verb {
             return Ok(verb.into());
         }
         if let Some(verb) = node::parse(name, args)? {
+            return Ok(verb.into());
+        }
+        if let Some(verb) = repair::parse(name, args)? {
             return Ok(verb.into());
         }
         if let Some(verb) = ring::parse(name, args)? {
@@ -387,7 +400,8 @@ mod tests {
 
     #[test]
     fn knows_the_verbs_that_are_not_served() {
-        assert_eq!(refused("repair ks"), (2, "nodetool: repair is not supported\n".to_owned()));
+        let unknown = (2, "nodetool: replaybatchlog is not supported\n".to_owned());
+        assert_eq!(refused("replaybatchlog"), unknown);
         assert_eq!(
             refused("compact --partition f"),
             (2, "nodetool: compact --partition is not supported\n".to_owned())
