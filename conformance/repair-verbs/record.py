@@ -7,6 +7,9 @@ WORK is an empty folder for the two nodes (127.0.7.1, 127.0.7.2). Each case beco
 script; with names of cases, only those are written, but all steps run. Needs the driver `cassandra` of Python
 (`.cache/venv/bin/python` of the checkout has it). PEER_CACHE is where the jars are.
 
+A real nodetool may lose the first event of a repair: it learns the number of its command only when the first events are
+under way. Such a run is tried again where that changes nothing.
+
 What differs from run to run is masked, at the same width where it stands in a table: times, UUIDs (numbered by their
 first appearance in a case), durations, command numbers, stack traces.
 """
@@ -14,8 +17,10 @@ first appearance in a case), durations, command numbers, stack traces.
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -67,7 +72,7 @@ class Ring:
     def start(self, ip):
         env = dict(
             os.environ, FAST="1", SEEDS=ONE, JMX_PORT=JMX[ip], INITIAL_TOKEN=TOKENS[ip], NUM_TOKENS="2",
-            EXTRA_YAML="hinted_handoff_enabled: false\nauto_bootstrap: false",
+            EXTRA_YAML="hinted_handoff_enabled: false\nauto_bootstrap: false\nphi_convict_threshold: 16",
         )
         subprocess.run([PEER, "start", self.work / ip, ip, HEAP], check=True, env=env)
 
@@ -80,6 +85,12 @@ class Ring:
             [PEER, "nodetool", self.work / at, *words], env=env, capture_output=True, text=True, timeout=300, check=False
         )
 
+    def log(self, ip):
+        return (self.work / ip / "log" / "system.log").read_text()
+
+    def signal(self, ip, number):
+        os.kill(int((self.work / ip / "pid").read_text()), number)
+
     def cql(self, ip, *statements, level=None):
         from cassandra import ConsistencyLevel
         from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
@@ -90,6 +101,8 @@ class Ring:
         )
         cluster = Cluster([ip], execution_profiles={EXEC_PROFILE_DEFAULT: profile})
         session = cluster.connect()
+        while not cluster.control_connection.wait_for_schema_agreement(wait_time=60):
+            pass
         for statement in statements:
             session.execute(statement)
         cluster.shutdown()
@@ -114,11 +127,17 @@ class Recorder:
     def case(self, name, *words, at=ONE):
         assert name not in self.names, name
         self.names.add(name)
-        run = self.ring.nodetool(*words, at=at)
+        for _ in range(5 if words[0] == "repair" and ("-full" in words or "-prv" in words) else 1):
+            began = self.ring.log(at).count("Starting repair command")
+            run = self.ring.nodetool(*words, at=at)
+            if self.ring.log(at).count("Starting repair command") - began == run.stdout.count("Starting repair command"):
+                break
+        self.write(name, words, run)
+
+    def write(self, name, words, run):
         if self.wanted and name not in self.wanted:
             return
-        line = "$ nodetool " + " ".join(word if word and " " not in word else f"'{word}'" for word in words) + "\n"
-        text = line + mask(run.stdout)
+        text = mask(f"$ nodetool {' '.join(words)}\n{run.stdout}")
         if run.stderr:
             text += "--- standard error\n" + mask(run.stderr)
         (RECORDED / f"{name}.txt").write_text(text + f"--- exit code {run.returncode}\n")
@@ -250,6 +269,38 @@ def down(record):
     case("down-preview", "repair", "-prv", "rf2", "same")
 
 
+def interrupted(record):
+    """The other replica stops while it prepares an incremental repair: data waits, then the session is ended."""
+    ring, case = record.ring, record.case
+    begun = "Beginning prepare phase of incremental repair session"
+    ring.nodetool("disableautocompaction")
+    ring.cql(ONE, *rows("rf2.same", 50, 60), level=None)
+    before = ring.log(ONE).count(begun)
+    runs = []
+    repair = threading.Thread(target=lambda: runs.append(ring.nodetool("repair", "rf2", "same")))
+    repair.start()
+    while ring.log(ONE).count(begun) == before and repair.is_alive():
+        time.sleep(0.002)
+    ring.signal(TWO, signal.SIGSTOP)
+    try:
+        time.sleep(2)
+        session = UUID.search(ring.log(ONE)[ring.log(ONE).rindex(begun):]).group()
+        case("admin-running-list", "repair_admin", "list")
+        case("admin-running-pending", "repair_admin", "summarize-pending", "-v", "rf2", "same")
+        case("admin-running-cleanup", "repair_admin", "cleanup", "rf2", "same")
+        case("admin-running-cancel", "repair_admin", "cancel", "-s", session)
+        repair.join()
+        record.names.add("incremental-cancelled")
+        record.write("incremental-cancelled", ("repair", "rf2", "same"), runs[0])
+        case("admin-cancelled-list", "repair_admin", "list")
+        case("admin-cancelled-list-all", "repair_admin", "list", "-a")
+        case("admin-cancelled-pending", "repair_admin", "summarize-pending", "-v", "rf2", "same")
+        case("admin-cancelled-cleanup", "repair_admin", "cleanup", "rf2", "same")
+        case("admin-cancelled-pending-after-cleanup", "repair_admin", "summarize-pending", "-v", "rf2", "same")
+    finally:
+        ring.signal(TWO, signal.SIGCONT)
+
+
 def main():
     work, *wanted = sys.argv[1:]
     RECORDED.mkdir(exist_ok=True)
@@ -273,6 +324,7 @@ def main():
         ring.is_seen(TWO, "UN")
         full(record)
         incremental(record)
+        interrupted(record)
     finally:
         ring.stop(ONE)
         ring.stop(TWO)

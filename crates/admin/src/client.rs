@@ -63,7 +63,8 @@ pub fn call(
     }
     let mut seen: Option<Shown> = None;
     loop {
-        let line = read_line(&mut lines, MAX_OUTCOME).map_err(|error| lost(error, seen.as_ref()))?;
+        let line =
+            read_line(&mut lines, MAX_OUTCOME).map_err(|error| lost(error, seen.as_ref()))?;
         let mut outcome = wire::decode_outcome(&line)?;
         let is_last = !outcome.has_more;
         let reply = match command.format {

@@ -24,7 +24,11 @@ async fn ranges(operator: &impl RingOperator, keyspace: &str) -> Outcome {
         Ok(ranges) => (ranges, None),
         Err(refusal) => (Vec::new(), Some(refusal)),
     };
-    Outcome { shown: Some(Shown::Ranges(RingRanges { schema_version, ranges })), refusal, has_more: false }
+    Outcome {
+        shown: Some(Shown::Ranges(RingRanges { schema_version, ranges })),
+        refusal,
+        has_more: false,
+    }
 }
 
 async fn plain(

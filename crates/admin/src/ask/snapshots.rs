@@ -31,7 +31,8 @@ async fn take(operator: &impl SnapshotsOperator, snapshot: NewSnapshot) -> Outco
         Err(refusal) => Err(refusal),
     };
     let refusal = taken.err();
-    Outcome { shown: Some(Shown::Snapshot { name, taken: refusal.is_none() }), refusal }
+    let shown = Shown::Snapshot { name, taken: refusal.is_none() };
+    Outcome { refusal, ..Outcome::shown(shown) }
 }
 
 async fn plain(

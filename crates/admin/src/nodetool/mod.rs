@@ -10,7 +10,7 @@ pub use format::{Command, Format};
 pub use guardrails::{Category, GuardrailFilter};
 pub use reply::{Mismatch, Reply};
 pub use verb::{
-    CachesVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RateUnit, RepairArguments, RepairVerb,
-    RingVerb, SSTablesVerb, Selection, SettingsVerb, Share, SnapshotsVerb, StreamLimit,
+    CachesVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RateUnit, RepairArguments,
+    RepairVerb, RingVerb, SSTablesVerb, Selection, SettingsVerb, Share, SnapshotsVerb, StreamLimit,
     TableFilter, TablesVerb, Verb, VerbError, help,
 };

@@ -78,9 +78,7 @@ fn said_first(verb: &Verb) -> &'static str {
         Verb::SSTables(SSTablesVerb::Import { quick: true, .. }) => {
             "Doing a quick import - skipping sstable verification and row cache invalidation\n"
         }
-        Verb::Repair(RepairVerb::CleanUp { .. }) => {
-            "Cleaning up data from completed sessions...\n"
-        }
+        Verb::Repair(RepairVerb::CleanUp { .. }) => "Cleaning up data from completed sessions...\n",
         Verb::SSTables(SSTablesVerb::Refresh(_)) => {
             "nodetool refresh is deprecated, use nodetool import instead\n"
         }

@@ -1,5 +1,7 @@
 //! A node that is not one: the facts that Cassandra 5.0.9 showed in `testdata/nodetool`.
 
+pub mod repair;
+
 use admin::{
     Answer, AutoCompaction, Cache, CacheName, CachesOperator, Cluster, Command, CompactionOperator,
     CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Failing, FailingUnit,
@@ -8,11 +10,11 @@ use admin::{
     NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf,
     Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, PlanChange, PlannedOwnership,
     PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool, PoolStats, ProxyHistograms,
-    RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, ReplicatedRange, Replication, Reply,
-    Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting, SettingsOperator,
-    SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits, StreamPlan,
-    StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats, TablesOperator,
-    Thresholds, Timeout, Verb, Verify, ask, wire,
+    RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, RepairOrder, ReplicatedRange,
+    Replication, Reply, Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting,
+    SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits,
+    StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats,
+    TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -56,6 +58,9 @@ pub struct Fake {
     pub hints: RefCell<Vec<PendingHints>>,
     pub histograms: RefCell<Vec<TableHistograms>>,
     pub seeds_after_reload: RefCell<Option<Vec<std::net::SocketAddr>>>,
+    pub repairs: repair::Repairs,
+    /// Beside those of Cassandra itself, with their replication.
+    pub keyspaces: RefCell<Vec<(&'static str, &'static str)>>,
 }
 
 /// What nodetool prints of a command line, and what the node was told to do. The value goes the way
@@ -646,7 +651,8 @@ impl TablesOperator for Fake {
             keyspace: keyspace.to_owned(),
             replication: replication.to_owned(),
         };
-        Ok(keyspaces.map(replication).to_vec())
+        let others = self.keyspaces.borrow();
+        Ok(keyspaces.iter().chain(&*others).copied().map(replication).collect())
     }
 
     async fn table_stats(&self) -> Answer<Vec<TableStats>> {
@@ -811,4 +817,18 @@ fn empty(table: &str) -> TableStats {
         tombstones: PerRead { mean: f64::NAN, max: 0 },
         droppable_tombstone_ratio: 0.0,
     }
+}
+
+/// What repairs the node was told to do by a command line.
+pub fn orders(fake: std::rc::Rc<Fake>, line: &str) -> Vec<RepairOrder> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let verb = Command::parse(&words).unwrap().verb;
+    let world = World::new(1, WorldOptions::default());
+    let env = world.client("10.0.0.1".parse().unwrap());
+    let (inside, asked) = (env.clone(), fake.clone());
+    let asked = async move {
+        ask(&inside, asked.as_ref(), verb).await;
+    };
+    world.block_on(&env, Duration::from_secs(5), asked).unwrap();
+    fake.repairs.orders.take()
 }

@@ -9,6 +9,7 @@ mod network;
 mod node;
 mod plan;
 mod rebuild;
+mod repair;
 mod ring;
 mod settings;
 mod snapshots;
