@@ -180,6 +180,40 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_printed_as_they_come() {
+        let part = |number: u64, end: &str| {
+            format!(
+                "{{\"shown\":{{\"repairs\":[{{\"keyspace\":\"ks\",\"command\":7,\
+                 \"at_unix_millis\":0,\"events\":[{{\"number\":{number},\"kind\":\"start\",\
+                 \"message\":\"m{number}\",\"done\":0,\"total\":7,\"at_unix_millis\":{number}}}],\
+                 \"error\":null,\"end\":{end}}}]}},\"refusal\":null,\"has_more\":true}}\n"
+            )
+        };
+        let end = "{\"has_failed\":false,\"messages\":[]}";
+        let parts = format!("helenus-admin 2\n{}{}", part(1, "null"), part(2, end));
+        let whole = format!("{parts}{{\"shown\":null,\"refusal\":null}}\n");
+        let (code, sent, out, err) = ask("repair ks", &whole);
+        assert_eq!((code.unwrap(), err.as_str()), (0, ""));
+        assert!(sent.ends_with("{\"args\":[\"repair\",\"ks\"]}\n"), "{sent}");
+        let found = "condition satisfied queried for parent session status and discovered repair \
+                     completed.";
+        assert_eq!(
+            out,
+            format!(
+                "[1970-01-01 00:00:00,001] m1\n[1970-01-01 00:00:00,002] m2\n\
+                 [1970-01-01 00:00:00,000] {found}\n"
+            )
+        );
+        let (code, _, out, _) = ask("--format json repair ks", &whole);
+        assert_eq!(code.unwrap(), 0);
+        assert_eq!(out.matches("\"keyspace\": \"ks\"").count(), 1, "{out}");
+        assert_eq!(out.matches("\"message\"").count(), 2, "{out}");
+        let (code, _, out, _) = ask("repair ks", &parts);
+        let Err(ClientError::Unwatched(keyspace)) = code else { panic!("{code:?}") };
+        assert_eq!((keyspace.as_str(), out.lines().count()), ("ks", 3));
+    }
+
+    #[test]
     fn what_went_wrong_is_no_json() {
         let answer = "helenus-admin 2\n{\"shown\":null,\"refusal\":{\"bad_use\":\"no\"}}\n";
         let (code, _, out, err) = ask("status nosuch", answer);

@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use admin::socket::{self, MAX_CONNECTIONS, Socket};
 use admin::wire::{self, MAGIC, MAX_REQUEST};
-use admin::{Outcome, Refusal, Release, Ring, Shown, client};
+use admin::{Outcome, Refusal, Release, RepairEnd, RepairEventKind, Ring, Shown, client};
 use common::Fake;
+use common::repair::{Script, event};
 use env::real::{RealOptions, run};
 use env::{Env, Mesh, TcpStream};
 use metrics::{Registry, prometheus};
@@ -151,6 +152,77 @@ fn long_answers_come_in_pieces() {
         let (code, out, err) = env.helper(call).await;
         assert_eq!((code, err), (0, Vec::new()));
         assert_eq!(String::from_utf8(out).unwrap().matches("\nUN").count(), 20_000);
+        Ok(())
+    });
+}
+
+/// The fake with a repair of `system_auth` that says three things, one an answer.
+fn repairing(fake: &Fake, end: Option<RepairEnd>) {
+    use RepairEventKind::{Complete, Start, Success};
+    let events = [(Start, "gr\u{fc}\u{df}e"), (Success, "done"), (Complete, "finished")];
+    let events = events.map(|(kind, message)| event(kind, message, 0, 7)).to_vec();
+    let script = Script::Runs(events, end);
+    fake.repairs.scripts.borrow_mut().insert("system_auth".to_owned(), script);
+}
+
+/// The blocking client sees each part of a repair as it comes.
+#[test]
+fn a_repair_is_watched_in_parts() {
+    real(|env, dir| async move {
+        let (socket, fake) = serve(&env, &dir);
+        let end = RepairEnd { has_failed: false, messages: vec!["done".to_owned()] };
+        repairing(&fake, Some(end));
+        let lines = ask(&env, &socket, &request("repair")).await?;
+        let outcomes = lines[1..].iter().map(|line| wire::decode_outcome(line.as_bytes()).unwrap());
+        let outcomes: Vec<_> = outcomes.collect();
+        let (last, parts) = outcomes.split_last().unwrap();
+        assert_eq!((lines[0].as_str(), last), (MAGIC, &Outcome::default()));
+        // one of system_traces, which needs none
+        assert_eq!(parts.len(), 4);
+        assert!(parts.iter().all(|of| of.has_more && of.shown.is_some()), "{parts:?}");
+        let path = socket.path.clone();
+        let call = move |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let mut stream = std::os::unix::net::UnixStream::connect(&path).unwrap();
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let code = client::call(&mut stream, &words, &mut out, &mut err);
+            assert_eq!((code.unwrap(), err), (0, Vec::new()));
+            String::from_utf8(out).unwrap()
+        };
+        let again = call.clone();
+        let text = env.helper(move || call(&["repair", "--watch", "1"])).await;
+        let said: Vec<_> = text.lines().filter_map(|line| line.split_once("] ")).collect();
+        let said: Vec<_> = said.into_iter().map(|(_, message)| message).collect();
+        let found = "condition satisfied queried for parent session status and discovered repair completed.";
+        assert_eq!(said, ["gr\u{fc}\u{df}e", "done", "finished", found, "done"]);
+        let json = env.helper(move || again(&["--format", "json", "repair"])).await;
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let repairs = value["repairs"].as_array().unwrap();
+        let events: Vec<_> =
+            repairs.iter().map(|of| of["events"].as_array().unwrap().len()).collect();
+        assert_eq!(events, [0, 3]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_repair_that_nobody_watches_any_more_is_let_alone() {
+    real(|env, dir| async move {
+        let (socket, fake) = serve(&env, &dir);
+        let unwatched = Rc::strong_count(&fake);
+        repairing(&fake, None);
+        let stream = TcpStream::connect_unix(&env, &socket.path).await?;
+        stream.write_all(&request("repair system_auth")).await?;
+        let (mut read, mut buf) = (Vec::new(), [0; 4096]);
+        while !String::from_utf8_lossy(&read).contains("finished") {
+            let n = stream.read(&mut buf).await?;
+            read.extend_from_slice(&buf[..n]);
+        }
+        assert!(Rc::strong_count(&fake) > unwatched, "it runs and is watched");
+        drop(stream);
+        while Rc::strong_count(&fake) > unwatched {
+            env.yield_now().await;
+        }
         Ok(())
     });
 }
