@@ -13,6 +13,7 @@ mod frames;
 mod hints;
 mod internode;
 mod payloads;
+mod repairs;
 mod schemas;
 mod streams;
 mod values;
@@ -44,6 +45,8 @@ const TARGETS: &[(&str, Target)] = &[
     ("hints", hints::hints),
     ("schema", schemas::schemas),
     ("streams", streams::streams),
+    ("repair", repairs::messages),
+    ("trees", repairs::trees),
 ];
 
 fn target() -> Target {

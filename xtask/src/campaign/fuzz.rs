@@ -32,6 +32,8 @@ const TARGETS: &[(&str, u64)] = &[
     ("hints", 2),
     ("schema", 4),
     ("streams", 4),
+    ("repair", 4),
+    ("trees", 4),
 ];
 /// What libFuzzer needs to see where an input leads (`cargo fuzz` passes the same).
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -29,6 +29,7 @@ const EDGES: &Edges = &[
     ("gossip", &["types"]),
     ("ring", &["types", "schema", "protocol"]),
     ("internode", &["types", "rows", "schema", "segment"]),
+    ("repair", &["types", "rows", "schema"]),
     ("tls", &["env"]),
     ("messaging", &["types", "metrics", "env", "internode", "tls"]),
     ("streaming", &["types", "schema", "sstable", "metrics", "env", "storage", "messaging"]),
