@@ -6,7 +6,14 @@
 
 mod hasher;
 mod murmur;
+mod options;
+mod reduce;
+mod summary;
+mod text;
 pub mod tree;
 pub mod wire;
 
 pub use hasher::{PartitionHasher, hash_bytes};
+pub use options::{JOB_THREADS_MAX, NodeSettings, OptionError, Parallelism, RepairOptions};
+pub use reduce::{Differences, Fetches};
+pub use summary::{SyncStat, SyncStatSummary};

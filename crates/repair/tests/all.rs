@@ -4,4 +4,6 @@ mod common;
 mod hashes;
 mod hostile;
 mod messages;
+mod reductions;
 mod trees;
+mod words;

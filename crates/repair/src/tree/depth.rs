@@ -14,8 +14,8 @@ const JVM_INNER_BYTES: u64 = 120;
 /// The memory that trees may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeBudget {
-    /// For all trees of a job, in bytes (`repair_session_space`). Cassandra miscounts from 2 GiB on,
-    /// and builds trees of depth 1.
+    /// For all trees of a job, in bytes (`repair_session_space`). From 2 GiB on Cassandra's own
+    /// count overflows, and its trees have a depth of 1; ours do not.
     pub session_space: u64,
     /// Replicas of the keyspace in all data centres.
     pub replication_factor: u32,

@@ -2,14 +2,21 @@
 //!
 //! | verb | number | payload |
 //! |---|---|---|
-//! | VALIDATION_REQ, VALIDATION_RSP | 101, 102 | [`ValidationRequest`], [`ValidationResponse`] |
-//! | SYNC_REQ, SYNC_RSP | 103, 104 | [`SyncRequest`], [`SyncResponse`] |
+//! | VALIDATION_REQ | 101 | [`ValidationRequest`] |
+//! | VALIDATION_RSP | 102 | [`ValidationResponse`] |
+//! | SYNC_REQ | 103 | [`SyncRequest`] |
+//! | SYNC_RSP | 104 | [`SyncResponse`] |
 //! | PREPARE_MSG | 105 | [`Prepare`] |
-//! | SNAPSHOT_MSG, CLEANUP_MSG | 106, 107 | [`Snapshot`], [`Cleanup`] |
-//! | PREPARE_CONSISTENT_REQ, _RSP | 108, 109 | [`PrepareConsistentRequest`], [`PrepareConsistentResponse`] |
-//! | FINALIZE_PROPOSE_MSG, FINALIZE_PROMISE_MSG | 110, 111 | [`FinalizePropose`], [`FinalizePromise`] |
-//! | FINALIZE_COMMIT_MSG, FAILED_SESSION_MSG | 112, 113 | [`FinalizeCommit`], [`FailSession`] |
-//! | STATUS_REQ, STATUS_RSP | 114, 115 | [`StatusRequest`], [`StatusResponse`] |
+//! | SNAPSHOT_MSG | 106 | [`Snapshot`] |
+//! | CLEANUP_MSG | 107 | [`Cleanup`] |
+//! | PREPARE_CONSISTENT_REQ | 108 | [`PrepareConsistentRequest`] |
+//! | PREPARE_CONSISTENT_RSP | 109 | [`PrepareConsistentResponse`] |
+//! | FINALIZE_PROPOSE_MSG | 110 | [`FinalizePropose`] |
+//! | FINALIZE_PROMISE_MSG | 111 | [`FinalizePromise`] |
+//! | FINALIZE_COMMIT_MSG | 112 | [`FinalizeCommit`] |
+//! | FAILED_SESSION_MSG | 113 | [`FailSession`] |
+//! | STATUS_REQ | 114 | [`StatusRequest`] |
+//! | STATUS_RSP | 115 | [`StatusResponse`] |
 //!
 //! REPAIR_RSP (100), which acknowledges each of them, has no payload.
 //!

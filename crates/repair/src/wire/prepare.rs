@@ -11,7 +11,8 @@ use super::parts::{Unwritable, count, put_count, put_ranges, ranges, table_id, u
 /// A repair is about to begin (`PrepareMessage`).
 ///
 /// ```text
-/// count, tables, parent, count, ranges, bool incremental, i64 repaired at, bool global, i32 preview
+/// count, tables, parent, count, ranges, bool incremental, i64 repaired at, bool global,
+/// i32 preview
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepare {

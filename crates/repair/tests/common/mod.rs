@@ -60,7 +60,6 @@ pub fn show_ranges(ranges: &[TokenRange]) -> String {
 }
 
 /// As the vectors have them: Java's form of IPv6 addresses, `@`, the port.
-#[allow(dead_code)]
 pub fn address(text: &str) -> Address {
     let (ip, port) = text.split_once('@').expect("an address");
     let ip: std::net::IpAddr = ip.parse().expect("an IP address");
