@@ -289,6 +289,7 @@ def interrupted(record):
         case("admin-running-pending", "repair_admin", "summarize-pending", "-v", "rf2", "same")
         case("admin-running-cleanup", "repair_admin", "cleanup", "rf2", "same")
         case("admin-running-cancel", "repair_admin", "cancel", "-s", session)
+        ring.signal(TWO, signal.SIGCONT)    # a repair does not end while a participant stands still
         repair.join()
         record.names.add("incremental-cancelled")
         record.write("incremental-cancelled", ("repair", "rf2", "same"), runs[0])

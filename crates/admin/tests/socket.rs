@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use admin::socket::{self, MAX_CONNECTIONS, Socket};
 use admin::wire::{self, MAGIC, MAX_REQUEST};
@@ -220,9 +221,13 @@ fn a_repair_that_nobody_watches_any_more_is_let_alone() {
         }
         assert!(Rc::strong_count(&fake) > unwatched, "it runs and is watched");
         drop(stream);
-        while Rc::strong_count(&fake) > unwatched {
-            env.yield_now().await;
-        }
+        let let_alone = async {
+            while Rc::strong_count(&fake) > unwatched {
+                env.yield_now().await;
+            }
+        };
+        let end = env.timeout(Duration::from_secs(20), let_alone).await;
+        assert!(end.is_ok(), "it is still watched");
         Ok(())
     });
 }

@@ -125,8 +125,8 @@ impl<O: NodeOperator + RepairOperator + TablesOperator, W: Watcher> Watch<'_, O,
         loop {
             let said = self.operator.repair_events(command, after).await?;
             after = said.events.last().map_or(after, |last| last.number);
-            let errors = said.events.iter().filter(|of| of.kind == RepairEventKind::Error);
-            error = errors.last().map(|of| of.message.clone()).or(error);
+            let found = said.events.iter().rfind(|of| of.kind == RepairEventKind::Error);
+            error = found.map(|of| of.message.clone()).or(error);
             let end = said.end.clone();
             let seen = WatchedRepair {
                 keyspace: said.keyspace,

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::task::Poll;
 
 use admin::{
     Answer, PendingStats, Refusal, RepairCleanup, RepairEnd, RepairEvent, RepairEventKind,
@@ -45,6 +46,19 @@ pub fn event(kind: RepairEventKind, message: &str, done: u32, total: u32) -> Rep
     RepairEvent { number: 0, kind, message, done, total, at_unix_millis: AT_MILLIS }
 }
 
+/// As a node waits for events: other tasks run.
+async fn wait() {
+    let mut waited = false;
+    let wait = std::future::poll_fn(|context| match std::mem::replace(&mut waited, true) {
+        true => Poll::Ready(()),
+        false => {
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    });
+    wait.await;
+}
+
 impl RepairOperator for Fake {
     async fn start_repair(&self, order: &RepairOrder) -> Answer<RepairStarted> {
         self.repairs.orders.borrow_mut().push(order.clone());
@@ -60,6 +74,7 @@ impl RepairOperator for Fake {
     }
 
     async fn repair_events(&self, command: i32, after: u64) -> Answer<RepairEvents> {
+        wait().await;
         let commands = self.repairs.commands.borrow();
         let keyspace = usize::try_from(command - 1).ok().and_then(|at| commands.get(at));
         let unknown = || Refusal::BadUse(format!("There is no repair command #{command}"));
