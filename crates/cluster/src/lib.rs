@@ -37,6 +37,7 @@ mod peers;
 mod prepared;
 mod read;
 mod reconcile;
+pub mod repair;
 mod replica;
 mod replica_read;
 mod request;

@@ -39,6 +39,7 @@ use crate::own_cql::OwnCql;
 use crate::paxos::{Acceptors, Paxos};
 use crate::peers::{Peers, patience};
 use crate::read::Reads;
+use crate::repair::{RepairCoordinator, Repairs};
 use crate::replica::Replica;
 use crate::replica_read::ReplicaReads;
 use crate::request_metrics::ClientRequests;
@@ -77,6 +78,7 @@ pub struct Shard {
     virtual_tables: Rc<VirtualTables>,
     tracer: Rc<Tracer>,
     topology: Topology,
+    repairs: Rc<Repairs>,
     /// Serves other nodes; the messenger holds it by a weak handle.
     server: OnceCell<Rc<PeerServer>>,
     /// On the first shard: this node's part in the ring.
@@ -150,6 +152,7 @@ impl Paths {
         components: &Components,
         peers: &Rc<Peers>,
         schema: &Rc<SchemaOwner>,
+        repairs: &Rc<Repairs>,
     ) -> Rc<Replica> {
         Replica::new(
             (context, peers),
@@ -157,7 +160,7 @@ impl Paths {
             (&self.local_writes, &self.counters, &self.ring_writes),
             (&self.batch_log, &self.handoff),
             components.remote(),
-            schema,
+            (schema, repairs),
         )
     }
 }
@@ -208,8 +211,10 @@ impl Shard {
             &estimates,
             &virtual_tables,
         );
-        let replica = paths.replica(&context, components, &peers, &schema);
         let topology = Topology::new(&context, components, &peers, registry);
+        let (of, streaming) = ((&context, &peers), topology.streaming());
+        let repairs = Repairs::new(of, components, streaming, &own_cql);
+        let replica = paths.replica(&context, components, &peers, &schema, &repairs);
         components.add(&peers);
         components.add(&clients);
         components.add(&saved_caches);
@@ -248,6 +253,7 @@ impl Shard {
             virtual_tables,
             tracer,
             topology,
+            repairs,
             server,
             membership,
             movements,
@@ -361,6 +367,11 @@ impl Shard {
         self.topology.rebuild()
     }
 
+    /// What coordinates repairs; on the first shard.
+    pub fn repairs(&self) -> &Rc<RepairCoordinator> {
+        self.repairs.coordinator()
+    }
+
     /// What fills caches with what was saved of them.
     pub fn saved_caches(&self) -> &Rc<SavedCaches> {
         &self.saved_caches
@@ -398,10 +409,12 @@ impl Shard {
         let Some(messenger) = self.peers.messenger() else { return Ok(Joined::default()) };
         let batches = Rc::downgrade(&self.ring_batches);
         self.context.env.spawn(Class::Background, replay_kept_batches(batches));
-        let Self { peers, clients, membership, topology, handoff, ring_batches, .. } = &**self;
+        let Self { peers, clients, membership, topology, repairs, handoff, ring_batches, .. } =
+            &**self;
         let (shard, schema) = (&self.context, &self.coordinator.schema);
         let made = || Membership::new((shard, peers), schema, clients, messenger, config, snitch);
         let membership = membership.get_or_init(made);
+        repairs.join(membership);
         let kept = (handoff, ring_batches);
         let made = || Movements::new((shard, peers), membership, topology, kept, saved);
         let join = Rc::clone(&self.movements.get_or_init(made).join);

@@ -32,6 +32,7 @@ impl Config {
             commitlog_directory: under(get, &data_dir, "commitlog_directory", "commitlog"),
             hints_directory: under(get, &data_dir, "hints_directory", "hints"),
             hints: get.hints()?,
+            repair: get.repair()?,
             streams: get.streams()?,
             saved_caches_directory: under(get, &data_dir, "saved_caches_directory", "saved_caches"),
             memtable_cleanup_threshold: get.cleanup_threshold()?,

@@ -9,7 +9,7 @@ use crate::key::{Key, Standing, Value};
 use crate::section::{
     Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
     DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining,
-    LogCompression, NativeTransport, ReadSizes, SavedCaches, ServerTls, Streams, Timeouts,
+    LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches, ServerTls, Streams, Timeouts,
 };
 use crate::table::Index;
 use crate::values::{self, Values};
@@ -28,7 +28,7 @@ seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '' } }
 ";
 
 /// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
-const MEMORY_BUDGET: u64 = 1 << 30;
+pub(crate) const MEMORY_BUDGET: u64 = 1 << 30;
 
 const SYNC: &str = "commitlog_sync";
 const SYNC_PERIOD: &str = "commitlog_sync_period";
@@ -46,6 +46,8 @@ pub struct Config {
     pub hints_directory: PathBuf,
     /// Hints.
     pub hints: Hints,
+    /// Repair.
+    pub repair: Repair,
     /// Streams.
     pub streams: Streams,
     /// `saved_caches_directory`.

@@ -39,7 +39,7 @@ pub use section::{
     Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
     DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
     InternodeCompression, InternodeEncryption, Joining, LogCompression, NativeTransport, ReadSizes,
-    Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts,
+    Repair, Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts,
     TlsStores, TokenAllocation, TokenMethod,
 };
 pub use table::keys;

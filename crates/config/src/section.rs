@@ -183,6 +183,24 @@ pub struct Streams {
     pub slow_event: Duration,
 }
 
+/// Repair (`repair_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// `repair_session_space`: bytes of Merkle trees that a validation may build.
+    pub session_space: u64,
+    /// `repair_session_max_tree_depth`.
+    pub max_tree_depth: u8,
+    /// `auto_optimise_inc_repair_streams`.
+    pub optimises_incremental: bool,
+    /// `auto_optimise_full_repair_streams`.
+    pub optimises_full: bool,
+    /// `auto_optimise_preview_repair_streams`.
+    pub optimises_preview: bool,
+    /// `validation_preview_purge_head_start`: a preview of what is repaired takes the present to be
+    /// so much later.
+    pub preview_head_start: Duration,
+}
+
 /// How fast a node sends files, in bytes a second; zero for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {

@@ -35,6 +35,7 @@ mod start;
 mod strategies;
 mod table_store;
 mod trace;
+mod validation;
 
 pub use arrivals::{Arrivals, Arriver};
 pub use caches::{CacheKind, CacheStats, Counted, CounterMark, CounterName, Part};
@@ -62,4 +63,5 @@ pub use saved_caches::{SavedCache, SavedName, SavedWhat, save_cache};
 pub use sstables::{Finding, LiveSet, Oversized, SSTable, SizeLimit, Stamp, Tell, WriteLimits};
 pub use start::Replay;
 pub use table_store::{CasStep, Measure, TableStats, TableStore, Timed};
+pub use validation::{Validation, ValidationProgress, Visitor};
 pub use trace::{EVENTS_MAX, Noted, Trace, TraceEvent};

@@ -8,7 +8,7 @@ use schema::TableId;
 use sstable::descriptor::Component;
 use types::{Token, TokenRange};
 
-use crate::compaction::estimated_partitions;
+use crate::compaction::{estimated_partitions, sampled_keys};
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
@@ -38,6 +38,25 @@ impl Chosen {
     pub fn is_whole(&self) -> bool {
         let bytes: u64 = self.sections.iter().map(|(from, to)| to - from).sum();
         bytes == self.sstable.table.uncompressed_length()
+    }
+
+    /// How many partitions of it are in a range, about, as Cassandra counts them: it makes Merkle
+    /// trees as deep as that says.
+    pub fn partitions_in(&self, range: TokenRange) -> u64 {
+        let parts = TokenRange::normalize([range]);
+        let is_in = |token: Token| TokenRange::any_contains(&parts, token);
+        let sampled = sampled_keys(&self.sstable, is_in);
+        sampled.unwrap_or_else(|| {
+            let span = |range: &TokenRange| (range.end() as f64 - range.left.0 as f64).max(1.0);
+            let (first, last) = self.sstable.table.tokens();
+            let within = |part: &TokenRange| {
+                let from = part.left.0.max(first.0.saturating_sub(1));
+                (part.end().min(last.0) as f64 - from as f64).max(0.0)
+            };
+            let covered: f64 = parts.iter().map(within).sum();
+            let whole = span(&TokenRange { left: first, right: last });
+            (estimated_partitions(&self.sstable) as f64 * (covered / whole).min(1.0)) as u64
+        })
     }
 }
 

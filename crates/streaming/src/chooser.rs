@@ -6,9 +6,10 @@ use std::rc::Rc;
 use schema::TableId;
 use sstable::table::Storage;
 use storage::{Chosen, Engine};
-use types::TokenRange;
+use types::{TokenRange, Uuid};
 
 use crate::host::Host;
+use crate::plan::Only;
 use crate::wire::Request;
 
 /// A file that is sent.
@@ -46,6 +47,7 @@ impl Chooser {
     pub async fn choose(
         &self,
         requests: &[Request],
+        only: Only,
     ) -> Result<Vec<(TableId, Vec<OutFile>)>, String> {
         // of a table that several requests name each partition is sent once
         let mut wanted: BTreeMap<TableId, Vec<TokenRange>> = BTreeMap::new();
@@ -59,7 +61,7 @@ impl Chooser {
         }
         let mut files = Vec::new();
         for (table, ranges) in wanted {
-            let chosen = self.choose_of(table, &TokenRange::normalize(ranges)).await;
+            let chosen = self.choose_of(table, &TokenRange::normalize(ranges), only).await;
             files.push((table, chosen.map_err(|error| error.to_string())?));
         }
         Ok(files)
@@ -106,6 +108,7 @@ impl Chooser {
         &self,
         table: TableId,
         ranges: &[TokenRange],
+        only: Only,
     ) -> Result<Vec<OutFile>, storage::StorageError> {
         if let Some(node) = self.engine.node() {
             node.flush(table).await?;
@@ -117,6 +120,10 @@ impl Chooser {
         let sends_whole = self.whole_files && !is_indexed;
         let mut files = Vec::new();
         for chosen in self.engine.sstables_in(table, ranges).await? {
+            let stats = &chosen.sstable.table.statistics.stats;
+            if !only.has(stats.repaired_at, stats.pending_repair.map(Uuid::from_bytes)) {
+                continue;
+            }
             let is_whole = sends_whole && chosen.is_whole();
             let (count, bytes) = match is_whole {
                 true => {

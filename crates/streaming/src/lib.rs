@@ -36,7 +36,7 @@ mod wire_input;
 pub use host::Host;
 pub use limits::Limits;
 pub use measured::Measured;
-pub use plan::{Give, Plan};
+pub use plan::{Announced, Give, Only, Plan};
 pub use progress::{Direction, FileView, SessionView, Speed, Sum};
 pub use settings::Settings;
 pub use states::{PlanView, Remembered, Status};

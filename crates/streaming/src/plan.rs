@@ -6,7 +6,7 @@ use schema::TableId;
 use types::{Address, TokenRange, Uuid};
 
 use crate::session::SessionId;
-use crate::wire::{Operation, Request};
+use crate::wire::{Operation, Preview, Request, Summary};
 
 /// What is given to a node of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +26,52 @@ pub struct Plan {
     pub requests: BTreeMap<Address, Vec<Request>>,
     /// What is given to whom.
     pub gives: BTreeMap<Address, Vec<Give>>,
+    /// Only which SSTables.
+    pub only: Only,
+}
+
+/// Which SSTables a session is about, and whether any are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Only {
+    /// The incremental repair of which they are.
+    pub pending_repair: Option<Uuid>,
+    /// It only says what it would send.
+    pub preview: Preview,
+}
+
+impl Only {
+    /// All of them, and they are sent.
+    pub const ALL: Self = Self { pending_repair: None, preview: Preview::None };
+
+    /// Is an SSTable one of them (`CassandraStreamManager.createOutgoingStreams`)?
+    pub fn has(self, repaired_at: i64, pending_repair: Option<Uuid>) -> bool {
+        match (self.preview, self.pending_repair) {
+            (Preview::None, None) | (Preview::All, _) => true,
+            (Preview::None, of) => pending_repair == of,
+            (Preview::Unrepaired, _) => repaired_at == 0,
+            (Preview::Repaired, _) => repaired_at != 0,
+        }
+    }
+}
+
+/// What a session announced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Announced {
+    /// What comes.
+    pub receiving: Vec<Summary>,
+    /// What goes.
+    pub sending: Vec<Summary>,
 }
 
 impl Plan {
     /// One that asks for and gives nothing.
     pub fn new(operation: Operation) -> Self {
-        Self { operation, requests: BTreeMap::new(), gives: BTreeMap::new() }
+        Self {
+            operation,
+            requests: BTreeMap::new(),
+            gives: BTreeMap::new(),
+            only: Only::ALL,
+        }
     }
 
     /// The nodes that it is about.

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schema::TableId;
 use types::{Address, Uuid};
 
+use crate::plan::Only;
 use crate::wire::{Init, Message, Operation, Preview, Request, Summary};
 
 /// Which session: with whom, of which plan, and which of the plan's with that node.
@@ -153,7 +154,7 @@ pub struct Session {
     id: SessionId,
     role: Role,
     operation: Operation,
-    preview: Preview,
+    only: Only,
     state: State,
     is_initiated: bool,
     sending: BTreeMap<TableId, Sending>,
@@ -190,7 +191,7 @@ impl Session {
             id,
             role,
             operation: init.operation,
-            preview: init.preview,
+            only: Only { pending_repair: init.pending_repair, preview: init.preview },
             state: State::Preparing,
             is_initiated: false,
             sending: BTreeMap::new(),
@@ -212,6 +213,11 @@ impl Session {
     /// What for.
     pub fn operation(&self) -> Operation {
         self.operation
+    }
+
+    /// Which SSTables it is about.
+    pub(crate) fn only(&self) -> Only {
+        self.only
     }
 
     /// How far it is.
@@ -269,7 +275,7 @@ impl Session {
             (Message::PrepareSynAck { summaries }, Role::Initiator) if is_preparing => {
                 self.expect(&summaries)?;
                 let mut effects = Vec::new();
-                if self.preview != Preview::None {
+                if self.only.preview != Preview::None {
                     self.state = State::Complete;
                     return Ok(vec![Effect::End]);
                 }
@@ -282,7 +288,7 @@ impl Session {
                 Ok(effects)
             }
             (Message::PrepareAck, Role::Follower)
-                if is_preparing && self.is_initiated && self.preview == Preview::None =>
+                if is_preparing && self.is_initiated && self.only.preview == Preview::None =>
             {
                 self.state = State::Streaming;
                 Ok(vec![Effect::SendFiles])
@@ -327,7 +333,8 @@ impl Session {
         }
     }
 
-    fn summaries(&self) -> Vec<Summary> {
+    /// What it sends and has not sent yet.
+    pub(crate) fn summaries(&self) -> Vec<Summary> {
         let summary = |(table, sending): (&TableId, &Sending)| Summary {
             table: *table,
             files: sending.due.values().map(|file| file.files).sum(),
@@ -341,7 +348,7 @@ impl Session {
         self.give(gives);
         let mut effects =
             vec![Effect::Send(Message::PrepareSynAck { summaries: self.summaries() })];
-        if self.preview != Preview::None {
+        if self.only.preview != Preview::None {
             self.state = State::Complete;
             effects.push(Effect::End);
             return effects;

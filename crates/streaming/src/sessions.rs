@@ -18,7 +18,7 @@ use crate::channels::{Channels, ControlAt};
 use crate::chooser::{Chooser, OutFile};
 use crate::host::Host;
 use crate::ledger::Ledger;
-use crate::plan::{Give, Plan};
+use crate::plan::{Announced, Give, Only, Plan};
 use crate::progress::{Direction, FileKey, FileView, Progress, SessionView, TableView};
 use crate::said::{SlowEvents, mebibytes, summary};
 use crate::sender::Sender;
@@ -29,6 +29,9 @@ use crate::wire::{FileHeader, Init, Message, Preview, Request};
 
 /// Sessions that are over and are still shown.
 const SHOWN_MAX: usize = 128;
+
+/// Who waits for a session's end.
+type Done = OneshotSender<Result<Announced, String>>;
 
 /// A session under way.
 struct Running {
@@ -42,7 +45,8 @@ struct Running {
     in_flight: Cell<usize>,
     is_ended: Cell<bool>,
     progress: Rc<Progress>,
-    done: RefCell<Option<OneshotSender<Result<(), String>>>>,
+    announced: RefCell<Announced>,
+    done: RefCell<Option<Done>>,
     watch: Rc<Watch>,
 }
 
@@ -135,27 +139,30 @@ impl Sessions {
     ///
     /// # Errors
     /// Of each session that failed: why. What the others brought stays.
-    pub async fn run(self: &Rc<Self>, plan: Plan) -> Result<Uuid, Vec<(Address, String)>> {
+    pub async fn run(
+        self: &Rc<Self>,
+        plan: Plan,
+    ) -> Result<Vec<(Address, Announced)>, Vec<(Address, String)>> {
         assert_eq!(self.env.shard(), 0, "plans are carried out on the first shard");
         let micros = self.env.unique_micros();
         // the highest bits say that it is a UUID of RFC 4122
         let node = self.env.random_u64() & (u64::MAX >> 2) | 1 << 63;
         let id = Uuid::from_unix_micros(micros, node);
         let mut waiting = Vec::new();
-        let mut failed = Vec::new();
+        let (mut announced, mut failed) = (Vec::new(), Vec::new());
         self.ledger.begin_plan(id, plan.operation, false);
         for (id, requests, gives) in plan.sessions(id, self.settings.connections) {
             let (done, end) = oneshot();
             let this = Rc::clone(self);
-            let operation = plan.operation;
+            let (operation, only) = (plan.operation, plan.only);
             self.env.spawn(Class::Streaming, async move {
                 let init = |from| Init {
                     from,
                     session: id.session,
                     plan: id.plan,
                     operation,
-                    pending_repair: None,
-                    preview: Preview::None,
+                    pending_repair: only.pending_repair,
+                    preview: only.preview,
                 };
                 if let Err((done, why)) = this.begin(id, init, (requests, gives), done).await {
                     let _ = done.send(Err(why));
@@ -164,12 +171,13 @@ impl Sessions {
             waiting.push((id.peer, end));
         }
         for (peer, end) in waiting {
-            if let Err(why) = ended(end).await {
-                failed.push((peer, why));
+            match ended(end).await {
+                Ok(of) => announced.push((peer, of)),
+                Err(why) => failed.push((peer, why)),
             }
         }
         self.ledger.end_plan(id, &failed);
-        if failed.is_empty() { Ok(id) } else { Err(failed) }
+        if failed.is_empty() { Ok(announced) } else { Err(failed) }
     }
 
     /// Begins a session with another node.
@@ -178,14 +186,17 @@ impl Sessions {
         id: SessionId,
         init: impl Fn(Address) -> Init,
         (requests, gives): (Vec<Request>, Vec<Give>),
-        done: OneshotSender<Result<(), String>>,
-    ) -> Result<(), (OneshotSender<Result<(), String>>, String)> {
+        done: Done,
+    ) -> Result<(), (Done, String)> {
         let Some(messenger) = self.host.messenger() else {
             return Err((done, "this node is in no ring".to_owned()));
         };
+        let local = messenger.settings().local;
+        let init = init(local);
+        let only = Only { pending_repair: init.pending_repair, preview: init.preview };
         let mut files = Vec::new();
         for Give { table, ranges } in gives {
-            match self.chooser.choose_of(table, &ranges).await {
+            match self.chooser.choose_of(table, &ranges, only).await {
                 Ok(chosen) => files.push((table, chosen)),
                 Err(error) => return Err((done, error.to_string())),
             }
@@ -194,8 +205,7 @@ impl Sessions {
             Ok(socket) => socket,
             Err(why) => return Err((done, format!("cannot connect: {why}"))),
         };
-        let local = messenger.settings().local;
-        let (session, effects) = Session::initiate(id, init(local), requests, outgoing(&files));
+        let (session, effects) = Session::initiate(id, init, requests, outgoing(&files));
         let control = self.channels.open(socket, Some(id));
         let running = self.keep(session, control, Some(done));
         running.give(files);
@@ -207,9 +217,10 @@ impl Sessions {
         self: &Rc<Self>,
         session: Session,
         control: ControlAt,
-        done: Option<OneshotSender<Result<(), String>>>,
+        done: Option<Done>,
     ) -> Rc<Running> {
         let id = session.id();
+        let announced = Announced { receiving: Vec::new(), sending: session.summaries() };
         let (progress, watch) = self.ledger.begin(id, session.operation());
         let running = Rc::new(Running {
             session: RefCell::new(session),
@@ -220,6 +231,7 @@ impl Sessions {
             in_flight: Cell::new(0),
             is_ended: Cell::new(false),
             progress,
+            announced: RefCell::new(announced),
             done: RefCell::new(done),
             watch,
         });
@@ -258,7 +270,7 @@ impl Sessions {
                 id.session, id.plan
             ));
         }
-        if init.pending_repair.is_some() {
+        if init.pending_repair.is_some() && init.preview == Preview::None {
             return Err("this release takes no part in incremental repairs".to_owned());
         }
         self.host.note(
@@ -296,6 +308,7 @@ impl Sessions {
         let after = running.session.borrow().state().clone();
         if !announced.is_empty() && !after.is_final() {
             running.progress.expect(Direction::In, &announced);
+            running.announced.borrow_mut().receiving = announced;
             if self.settings.checks_space {
                 self.env.spawn(Class::Streaming, Rc::clone(self).check_space(id));
             }
@@ -343,8 +356,9 @@ impl Sessions {
                 Effect::Send(message) => self.send(running, &message),
                 Effect::Choose(requests) => {
                     let (this, running) = (Rc::clone(self), Rc::clone(running));
+                    let only = running.session.borrow().only();
                     self.env.spawn(Class::Streaming, async move {
-                        let event = match this.chooser.choose(&requests).await {
+                        let event = match this.chooser.choose(&requests, only).await {
                             Ok(files) => {
                                 let chosen = outgoing(&files);
                                 running.give(files);
@@ -611,7 +625,7 @@ impl Sessions {
             }
             _ => {
                 self.host.note(Level::Info, format!("{head} Session with /{peer} is complete"));
-                Ok(())
+                Ok(running.announced.take())
             }
         };
         // the initiator closes when all is done; a follower that has said COMPLETE waits for that,
@@ -668,6 +682,6 @@ fn outgoing(files: &[(TableId, Vec<OutFile>)]) -> Vec<(TableId, Vec<Outgoing>)> 
     files.iter().map(|(table, files)| (*table, files.iter().map(of).collect())).collect()
 }
 
-async fn ended(end: OneshotReceiver<Result<(), String>>) -> Result<(), String> {
+async fn ended(end: OneshotReceiver<Result<Announced, String>>) -> Result<Announced, String> {
     end.await.unwrap_or_else(|_| Err("the node is stopping".to_owned()))
 }

@@ -9,14 +9,14 @@ use messaging::StreamSocket;
 use metrics::{Level, Registry};
 use storage::Engine;
 use storage::shards::{Components, Remote};
-use types::{Address, Uuid};
+use types::Address;
 
 use crate::channels::{Channels, ControlAt, Listener};
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::measured::Measured;
-use crate::plan::Plan;
+use crate::plan::{Announced, Plan};
 use crate::progress::SessionView;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
@@ -69,11 +69,14 @@ impl Streaming {
     }
 
     /// Carries a plan out: one session with each node, all at the same time; on the first shard.
-    /// The plan's name comes back.
+    /// What each session announced comes back.
     ///
     /// # Errors
     /// Of each session that failed: why. What the others brought stays.
-    pub async fn run(&self, plan: Plan) -> Result<Uuid, Vec<(Address, String)>> {
+    pub async fn run(
+        &self,
+        plan: Plan,
+    ) -> Result<Vec<(Address, Announced)>, Vec<(Address, String)>> {
         self.sessions.run(plan).await
     }
 

@@ -2,7 +2,7 @@
 //! verb). Any shard may be asked; it hands the work to the shards that own the keys. What changes
 //! anything goes the way that a client's own writes go: commit log, caches, turns.
 //!
-//! `replica_read` answers reads. The verbs of repair, streaming and Paxos v2 are refused.
+//! `replica_read` answers reads, `repair` what a repair asks. The verbs of Paxos v2 are refused.
 
 mod paxos;
 #[cfg(test)]
@@ -24,6 +24,7 @@ use crate::paxos::Acceptors;
 use crate::payload::unreadable;
 use crate::peer_request::{PeerAnswer, PeerRequest};
 use crate::peers::Peers;
+use crate::repair::Repairs;
 use crate::replica_read::{ReplicaReads, Seen};
 use crate::ring_write::RingWrites;
 use crate::schema_owner::SchemaOwner;
@@ -42,6 +43,7 @@ pub(crate) struct Replica {
     handoff: Rc<Handoff>,
     acceptors: Remote<Acceptors>,
     schema: Rc<SchemaOwner>,
+    repairs: Rc<Repairs>,
 }
 
 impl Replica {
@@ -51,7 +53,7 @@ impl Replica {
         (writes, counters, ring_writes): (&Rc<LocalWrites>, &Rc<Counters>, &Rc<RingWrites>),
         (batch_log, handoff): (&Rc<BatchLog>, &Rc<Handoff>),
         acceptors: Remote<Acceptors>,
-        schema: &Rc<SchemaOwner>,
+        (schema, repairs): (&Rc<SchemaOwner>, &Rc<Repairs>),
     ) -> Rc<Self> {
         Rc::new(Self {
             shard: Rc::clone(shard),
@@ -64,6 +66,7 @@ impl Replica {
             handoff: Rc::clone(handoff),
             acceptors,
             schema: Rc::clone(schema),
+            repairs: Rc::clone(repairs),
         })
     }
 
@@ -102,9 +105,12 @@ impl Replica {
             Verb::PaxosProposeReq => self.peer_propose(request).await?,
             Verb::PaxosCommitReq => self.peer_commit(request).await?,
             Verb::PingReq | Verb::EchoReq => Vec::new(),
-            // Repair, streams, snapshots for repair, Paxos of the second kind: a coordinator of
-            // Cassandra's ends at once on this (`RepairMessageVerbHandler.sendFailureResponse`).
-            // Gossip and the schema are answered elsewhere.
+            verb if verb.answer() == Some(Verb::RepairRsp) => {
+                self.repairs.serve(request.from, verb, request.payload).await?;
+                Vec::new()
+            }
+            // Snapshots of repaired data that differs, Paxos of the second kind. Gossip and the
+            // schema are answered elsewhere.
             _ => return Err(FailureReason::Unknown),
         };
         Ok(PeerAnswer::new(request.verb, payload))

@@ -8,13 +8,14 @@ use std::time::Duration;
 mod joining;
 mod tls;
 
+use crate::config::MEMORY_BUDGET;
 use crate::error::{Error, Result};
 use crate::key::{Key, Value};
 use crate::section::{
     BatchlogEndpoints, Cdc, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy, DynamicSnitch,
     FlushCompression, Hints, Host, Internode, InternodeCapacity, InternodeCompression,
-    LogCompression, NativeTransport, ReadSizes, SavedCache, SavedCaches, StreamLimits, Streams,
-    Timeouts,
+    LogCompression, NativeTransport, ReadSizes, Repair, SavedCache, SavedCaches, StreamLimits,
+    Streams, Timeouts,
 };
 use crate::table::Index;
 use crate::values::Values;
@@ -30,6 +31,12 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
 const MAX_REQUEST_RATE: u32 = 1_000_000_000;
 /// Segments, and single values, are smaller than this many bytes.
 const TWO_GIB: u64 = 2 << 30;
+const MIB: u64 = 1 << 20;
+/// Merkle trees of a validation may take this part of the memory.
+const REPAIR_SHARE: u64 = 16;
+/// How deep they are at most, if nothing is set, and what may be set.
+const TREE_DEPTH: u32 = 20;
+const TREE_DEPTHS: std::ops::RangeInclusive<u32> = 10..=30;
 
 pub(crate) struct Get<'a> {
     pub index: &'a Index,
@@ -486,6 +493,33 @@ impl Get<'_> {
             transfer_timeout: self.duration("stream_transfer_task_timeout"),
             connections: (self.count("streaming_connections_per_host")? as usize).max(1),
             slow_event: self.duration("streaming_slow_events_log_timeout"),
+        })
+    }
+
+    /// As in Cassandra, where the heap is what the memory is here.
+    pub fn repair(&self) -> Result<Repair> {
+        let memory = self.some_base("memory_budget").unwrap_or(MEMORY_BUDGET);
+        let space = match self.some_base("repair_session_space") {
+            Some(bytes) if bytes < MIB => {
+                return self.refuse("repair_session_space", "it must be at least 1MiB");
+            }
+            Some(bytes) => bytes,
+            None => (memory / REPAIR_SHARE).max(MIB),
+        };
+        let depth = self.some_count("repair_session_max_tree_depth")?;
+        let depth = match depth.unwrap_or(TREE_DEPTH) {
+            depth if !TREE_DEPTHS.contains(&depth) => {
+                return self.refuse("repair_session_max_tree_depth", "it must be from 10 to 30");
+            }
+            depth => depth as u8,
+        };
+        Ok(Repair {
+            session_space: space,
+            max_tree_depth: depth,
+            optimises_incremental: self.bool("auto_optimise_inc_repair_streams"),
+            optimises_full: self.bool("auto_optimise_full_repair_streams"),
+            optimises_preview: self.bool("auto_optimise_preview_repair_streams"),
+            preview_head_start: self.duration("validation_preview_purge_head_start"),
         })
     }
 

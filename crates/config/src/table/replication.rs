@@ -13,9 +13,9 @@ use crate::table::words::{
 
 pub(super) static KEYS: &[Key] = &[
     key("auto_hints_cleanup_enabled", Bool, "false", Served),
-    key("auto_optimise_full_repair_streams", Bool, "false", NotYet),
-    key("auto_optimise_inc_repair_streams", Bool, "false", NotYet),
-    key("auto_optimise_preview_repair_streams", Bool, "false", NotYet),
+    key("auto_optimise_full_repair_streams", Bool, "false", Served),
+    key("auto_optimise_inc_repair_streams", Bool, "false", Served),
+    key("auto_optimise_preview_repair_streams", Bool, "false", Served),
     key("auto_repair.auto_repair_scheduling_enabled", Bool, "false", NotYet),
     key("auto_repair.enabled", Bool, "false", NotYet),
     key("auto_repair.global_settings.allow_parallel_replica_repair", Bool, "false", NotYet),
@@ -139,8 +139,8 @@ pub(super) static KEYS: &[Key] = &[
     key("repair_command_pool_size", INT, "0", NotYet),
     key("repair_disk_headroom_reject_ratio", Double, "0.0", NotYet),
     key("repair_request_timeout", Quantity(&MILLIS), "120000ms", Served),
-    key("repair_session_max_tree_depth", INT, "null", NotYet),
-    key("repair_session_space", Quantity(&MIB_INT), "null", NotYet),
+    key("repair_session_max_tree_depth", INT, "null", Served),
+    key("repair_session_space", Quantity(&MIB_INT), "null", Served),
     key("repair_state_expires", Quantity(&NANOS), "3d", NotYet),
     key("repair_state_size", INT, "100000", NotYet),
     key("repaired_data_tracking_for_partition_reads_enabled", Bool, "false", NotYet),
@@ -162,5 +162,5 @@ pub(super) static KEYS: &[Key] = &[
     key("transfer_hints_on_decommission", Bool, "true", NotYet),
     key("use_creation_time_for_hint_ttl", Bool, "true", NotYet),
     key("use_offheap_merkle_trees", Bool, "true", Jvm),
-    key("validation_preview_purge_head_start", Quantity(&SECONDS_INT), "3600s", NotYet),
+    key("validation_preview_purge_head_start", Quantity(&SECONDS_INT), "3600s", Served),
 ];

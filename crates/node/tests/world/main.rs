@@ -14,6 +14,7 @@ mod leave;
 mod pages;
 mod plan;
 mod prepared;
+mod repair;
 mod replanned;
 mod ring;
 mod ring_data;

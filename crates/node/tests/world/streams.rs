@@ -17,14 +17,14 @@ use crate::ring::{Members, NODES};
 const WORLDS: u64 = 12;
 /// Worlds that are tried for a planted bug.
 const WORLDS_OF_BUG: u64 = 80;
-const KEYS: i32 = 300;
+pub(crate) const KEYS: i32 = 300;
 /// The node that misses what is written.
-const LATE: u8 = 3;
+pub(crate) const LATE: u8 = 3;
 /// Longer than a rebuild takes, which is 120 to 250 ms here.
 const REBUILD_MICROS: u64 = 300_000;
 
 /// A ring of which one node missed half of what was written.
-fn ring_with_a_gap(seed: u64) -> Members {
+pub(crate) fn ring_with_a_gap(seed: u64) -> Members {
     ring_with(seed, &[])
 }
 
@@ -72,7 +72,7 @@ fn ring_with(seed: u64, more: &[&str]) -> Members {
 }
 
 /// How many rows of each table a node has by itself: it is asked when it reaches no other.
-fn counts(members: &Members, n: u8) -> [u32; 2] {
+pub(crate) fn counts(members: &Members, n: u8) -> [u32; 2] {
     let others = (1..=NODES).filter(|other| *other != n).map(|n| members.id(n)).collect();
     members.world.set_fault(Fault::Partition { a: vec![members.id(n)], b: others });
     members.until("it is alone", || members.seen(n) == (3, 1));
@@ -122,7 +122,7 @@ fn rebuild(members: &Members, n: u8) {
     panic!("seed {}: {}{}\n{said}", members.world.seed(), reply.out, reply.err);
 }
 
-fn has_all(members: &Members, n: u8) {
+pub(crate) fn has_all(members: &Members, n: u8) {
     let seed = members.world.seed();
     assert_eq!(counts(members, n), [KEYS as u32; 2], "seed {seed}");
 }
@@ -154,7 +154,7 @@ fn who_sends_files_does_not_close_first() {
 }
 
 /// What a node has said.
-fn log(members: &Members, n: u8) -> String {
+pub(crate) fn log(members: &Members, n: u8) -> String {
     let read = "SELECT message FROM system_views.system_logs";
     let (_, cells) = members.at(n, Consistency::One, read).unwrap();
     String::from_utf8_lossy(&cells).into_owned()
@@ -328,7 +328,7 @@ fn die(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
 }
 
 /// What came and is not part of a table, or is being removed.
-fn no_leftovers(members: &Members, n: u8) -> Result<(), String> {
+pub(crate) fn no_leftovers(members: &Members, n: u8) -> Result<(), String> {
     let files = files(members, n);
     let left: Vec<_> = files.iter().filter(|path| path.contains("_txn_")).collect();
     if !left.is_empty() {

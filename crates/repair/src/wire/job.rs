@@ -10,7 +10,7 @@ use super::parts::{Unwritable, put_ranges, ranges, uuid};
 /// ```text
 /// bool, [parent], session, keyspace, table, count, ranges
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobDescription {
     /// The repair that an operator started.
     pub parent: Option<Uuid>,

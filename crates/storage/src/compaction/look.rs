@@ -137,9 +137,14 @@ fn keys_in(sstable: &SSTable, ranges: &[(Token, Token)]) -> Option<u64> {
     if summary.len() <= SAMPLES_MIN {
         return None;
     }
-    let is_in = |token: Token| {
+    sampled_keys(sstable, |token| {
         ranges.iter().any(|(start, end)| start == end || (*start < token && token <= *end))
-    };
+    })
+}
+
+/// The same of tokens that `is_in` says, however few samples there are.
+pub(crate) fn sampled_keys(sstable: &SSTable, is_in: impl Fn(Token) -> bool) -> Option<u64> {
+    let summary = sstable.table.index.summary()?;
     let keys = (0..summary.len()).filter_map(|index| summary.entry(index));
     let samples = keys.filter(|(key, _)| is_in(Token::of(key))).count() as u64;
     let keys = samples * FULL_SAMPLING * u64::from(summary.min_interval);

@@ -25,5 +25,6 @@ pub use self::running::RunningCompaction;
 pub use self::schedule::Compactions;
 pub use self::scrub::{Scrub, Scrubbed};
 pub use self::task::TellEnded;
+pub(crate) use self::look::sampled_keys;
 pub(crate) use self::task::estimated_partitions;
 pub use crate::strategies::*;

@@ -17,6 +17,7 @@ mod time_window;
 mod tombstones;
 mod unified;
 
+pub(crate) use self::choice::Given;
 pub use self::choice::{Candidate, Choice, Reason, Split, View};
 pub use self::leveled::Leveled;
 pub use self::overlaps::Inclusion;

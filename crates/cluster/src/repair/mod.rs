@@ -1,0 +1,156 @@
+//! Repair: replicas compare what they have by Merkle trees, and stream to each other what differs
+//! (`repair.*`).
+//!
+//! A node takes part in repairs that others coordinate, and coordinates those that its operator
+//! starts. Messages come in at any shard; all but the hashing is done on the first one.
+
+mod asks;
+mod command;
+mod coordinator;
+mod history;
+mod job;
+mod life;
+mod neighbors;
+mod parents;
+mod participant;
+mod preview;
+mod replies;
+mod validator;
+
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use env::Class;
+use internode::{FailureReason, Verb};
+use repair::wire::{FailSession, SyncResponse, ValidationResponse};
+use storage::shards::{Components, Remote};
+use streaming::Streaming;
+use types::{Address, Reader};
+
+use crate::membership::Membership;
+use crate::own_cql::OwnCql;
+use crate::peers::Peers;
+use crate::shard_context::ShardContext;
+use asks::Asks;
+pub use command::{EventKind, RepairCommand, RepairEnd, RepairEvent, STEPS};
+pub use coordinator::RepairCoordinator;
+use history::History;
+use job::Jobs;
+use life::Life;
+use participant::Participant;
+use replies::Replies;
+use validator::Validator;
+
+/// How often it is looked whether coordinators of repairs still live.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// A shard's part in repairs.
+pub(crate) struct Repairs {
+    shard: Rc<ShardContext>,
+    others: Remote<Repairs>,
+    life: Rc<Life>,
+    participant: Rc<Participant>,
+    replies: Rc<Replies>,
+    coordinator: Rc<RepairCoordinator>,
+}
+
+impl Repairs {
+    pub fn new(
+        (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
+        components: &Components,
+        streaming: &Rc<Streaming>,
+        cql: &Rc<OwnCql>,
+    ) -> Rc<Self> {
+        let validator = Validator::new(&shard.engine);
+        components.add(&validator);
+        let (of, life) = ((shard, peers), Rc::<Life>::default());
+        let asks = Asks::new(shard, peers);
+        let participant = Participant::new(of, streaming, components.remote(), &asks);
+        let replies = Replies::new(shard, &life);
+        let history = Rc::new(History::new(cql, peers));
+        let jobs = Jobs::new(of, &participant, &asks, &replies, &history);
+        let coordinator = RepairCoordinator::new(of, &participant, &jobs, &asks, &history);
+        let shard = Rc::clone(shard);
+        let others = components.remote();
+        let repairs = Rc::new(Self { shard, others, life, participant, replies, coordinator });
+        components.add(&repairs);
+        repairs
+    }
+
+    /// This node is about to be in a ring; on the first shard.
+    pub fn join(self: &Rc<Self>, membership: &Rc<Membership>) {
+        self.life.know(membership);
+        let watched = Rc::downgrade(self);
+        self.shard.env.spawn(Class::Background, watch(watched));
+    }
+
+    /// What coordinates repairs; on the first shard.
+    pub fn coordinator(&self) -> &Rc<RepairCoordinator> {
+        &self.coordinator
+    }
+
+    /// Another node says something of a repair.
+    ///
+    /// # Errors
+    /// What it is to be told.
+    pub async fn serve(
+        &self,
+        from: Address,
+        verb: Verb,
+        payload: &[u8],
+    ) -> Result<(), FailureReason> {
+        let payload = payload.to_vec();
+        let heard = self
+            .others
+            .call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
+                first.hear(from, verb, &payload).await
+            })
+            .await;
+        heard.unwrap_or(Err(FailureReason::Unknown))
+    }
+
+    async fn hear(&self, from: Address, verb: Verb, payload: &[u8]) -> Result<(), FailureReason> {
+        let mut reader = Reader::new(payload);
+        match verb {
+            Verb::ValidationRsp => {
+                let of = ValidationResponse::read(&mut reader);
+                self.replies.validated(from, of.map_err(|_| FailureReason::Unknown)?);
+                Ok(())
+            }
+            Verb::SyncRsp => {
+                let of = SyncResponse::read(&mut reader);
+                self.replies.synced(from, of.map_err(|_| FailureReason::Unknown)?);
+                Ok(())
+            }
+            Verb::FailedSessionMsg => {
+                let of = FailSession::read(&mut reader).map_err(|_| FailureReason::Unknown)?;
+                self.participant.end_of(from, of.session);
+                Ok(())
+            }
+            verb => self.participant.serve(from, verb, payload).await,
+        }
+    }
+}
+
+/// Forgets repairs whose coordinators died or started again.
+async fn watch(repairs: Weak<Repairs>) {
+    let mut starts = std::collections::BTreeMap::new();
+    loop {
+        let Some(this) = repairs.upgrade() else { return };
+        let env = this.shard.env.clone();
+        let coordinators = this.participant.coordinators();
+        starts.retain(|node, _| coordinators.contains(node));
+        for node in coordinators {
+            let now = (this.life.start(node), this.life.is_up(node));
+            let before = *starts.entry(node).or_insert(now);
+            let is_own = this.participant.is_local(node);
+            let is_gone = !is_own && (before.0 != now.0 || (!before.1 && !now.1));
+            starts.insert(node, now);
+            if is_gone {
+                this.participant.lost(node);
+            }
+        }
+        drop(this);
+        env.sleep(LOOK).await;
+    }
+}

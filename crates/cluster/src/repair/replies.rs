@@ -1,0 +1,111 @@
+//! What other nodes are asked for by a repair that this node coordinates, and tell it later: trees,
+//! and the ends of streams.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use env::sync::{OneshotReceiver, OneshotSender, oneshot};
+use repair::tree::Tree;
+use repair::wire::{JobDescription, SessionSummary, SyncResponse, ValidationResponse};
+use types::Address;
+
+use super::life::Life;
+use crate::shard_context::ShardContext;
+
+/// How often it is looked whether a node still lives.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often in a row it is to be down: one that is slow for a moment fails no repair.
+const LOOKS_DOWN: u32 = 5;
+
+/// The trees of a node; none, if it failed.
+type Trees = Option<Vec<Tree>>;
+/// What was streamed; none, if that failed.
+type Synced = Option<Vec<SessionSummary>>;
+
+/// Those that are waited for; on the first shard.
+pub(super) struct Replies {
+    shard: Rc<ShardContext>,
+    life: Rc<Life>,
+    trees: RefCell<BTreeMap<(JobDescription, Address), OneshotSender<Trees>>>,
+    syncs: RefCell<BTreeMap<(JobDescription, Address, Address), OneshotSender<Synced>>>,
+}
+
+impl Replies {
+    pub fn new(shard: &Rc<ShardContext>, life: &Rc<Life>) -> Rc<Self> {
+        let (trees, syncs) = (RefCell::default(), RefCell::default());
+        Rc::new(Self { shard: Rc::clone(shard), life: Rc::clone(life), trees, syncs })
+    }
+
+    /// From now on the trees of a node are taken.
+    pub fn expect_trees(&self, job: &JobDescription, from: Address) -> OneshotReceiver<Trees> {
+        let (told, heard) = oneshot();
+        self.trees.borrow_mut().insert((job.clone(), from), told);
+        heard
+    }
+
+    /// The same of the end of streams between two.
+    pub fn expect_sync(
+        &self,
+        job: &JobDescription,
+        (source, destination): (Address, Address),
+    ) -> OneshotReceiver<Synced> {
+        let (told, heard) = oneshot();
+        self.syncs.borrow_mut().insert((job.clone(), source, destination), told);
+        heard
+    }
+
+    /// A node sent its trees. What nobody waits for is dropped.
+    pub fn validated(&self, from: Address, of: ValidationResponse) {
+        if let Some(told) = self.trees.borrow_mut().remove(&(of.desc, from)) {
+            let _ = told.send(of.trees);
+        }
+    }
+
+    /// A node says how streams ended: it is one of the two.
+    pub fn synced(&self, from: Address, of: SyncResponse) {
+        if from != of.source && from != of.destination {
+            return;
+        }
+        let key = (of.desc, of.source, of.destination);
+        if let Some(told) = self.syncs.borrow_mut().remove(&key) {
+            let _ = told.send(of.is_success.then_some(of.summaries));
+        }
+    }
+
+    /// Nothing of a job is waited for any more.
+    pub fn forget(&self, job: &JobDescription) {
+        self.trees.borrow_mut().retain(|(of, _), _| of != job);
+        self.syncs.borrow_mut().retain(|(of, _, _), _| of != job);
+    }
+
+    /// Waits for what these nodes have to do.
+    ///
+    /// # Errors
+    /// If one of them dies or starts again meanwhile.
+    pub async fn wait<T>(
+        &self,
+        mut heard: OneshotReceiver<T>,
+        nodes: &[Address],
+    ) -> Result<T, String> {
+        let starts: Vec<_> = nodes.iter().map(|node| self.life.start(*node)).collect();
+        let mut looks_down = 0;
+        loop {
+            let by = self.shard.env.now() + LOOK;
+            if let Ok(came) = self.shard.env.timeout_at(by, &mut heard).await {
+                return came.map_err(|_| "the repair was ended".to_owned());
+            }
+            let is_down = |node: &&Address| !self.life.is_up(**node);
+            looks_down = if nodes.iter().any(|node| is_down(&node)) { looks_down + 1 } else { 0 };
+            let restarted = nodes.iter().zip(&starts).find(|(node, start)| {
+                let now = self.life.start(**node);
+                now.is_some() && start.is_some() && now != **start
+            });
+            let dead = nodes.iter().find(is_down).filter(|_| looks_down >= LOOKS_DOWN);
+            if let Some(node) = restarted.map(|(node, _)| node).or(dead) {
+                return Err(format!("Endpoint /{node} died"));
+            }
+        }
+    }
+}
