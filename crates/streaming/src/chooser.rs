@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use schema::TableId;
 use sstable::table::Storage;
-use storage::{Chosen, Engine};
+use storage::{Chosen, Engine, RepairedState};
 use types::TokenRange;
 
 use crate::host::Host;
@@ -116,7 +116,7 @@ impl Chooser {
         let is_indexed = schema.table_by_id(&table).is_some_and(|table| table.has_custom_index());
         let sends_whole = self.whole_files && !is_indexed;
         let mut files = Vec::new();
-        for chosen in self.engine.sstables_in(table, ranges).await? {
+        for chosen in self.engine.sstables_in(table, ranges, RepairedState::All).await? {
             let is_whole = sends_whole && chosen.is_whole();
             let (count, bytes) = match is_whole {
                 true => {

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Drawn;
 use schema::CompactionParams;
-use storage::PartitionKey;
 use storage::compaction::{Candidate, Choice, Reason, Split, Splitter, Strategy, View};
+use storage::{PartitionKey, RepairStatus};
 use types::Token;
 
 use super::day::{Day, Load};
@@ -31,7 +31,7 @@ fn table(id: u64, bytes: u64, (from, to): (i64, i64)) -> Candidate {
         max_local_deletion_time: i64::MAX,
         created_millis: NOW * 1000,
         level: 0,
-        repaired_at: 0,
+        repair: RepairStatus::Unrepaired,
         droppable_ratio: 0.0,
         keys: 1000,
         cells: (10, 1000),
@@ -188,8 +188,8 @@ fn what_has_expired_is_dropped_if_nothing_older_is_alive() {
 fn repaired_and_others_stay_apart() {
     let params = params("SizeTieredCompactionStrategy", &[]);
     let mut tables: Vec<_> = (1..=6).map(|id| whole(id, 100 * MIB)).collect();
-    tables[0].repaired_at = 7;
-    tables[1].repaired_at = 7;
+    tables[0].repair = RepairStatus::Repaired(7);
+    tables[1].repair = RepairStatus::Repaired(8);
     assert_eq!(inputs(&params, &tables), [3, 4, 5, 6]);
     let strategy = Strategy::new(&params, 0);
     assert_eq!(view(&tables, |view| strategy.major(view, false)).len(), 2);
