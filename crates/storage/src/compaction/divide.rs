@@ -89,8 +89,10 @@ impl Compactions {
         let never = Rc::default();
         let holder = Holder { session: None, stops: false, cancelled: &never };
         let is_it = |sstable: &SSTable| Ok(sstable.number == damaged.number);
-        let held = self.hold(id, &holder, &is_it).await?;
-        let engine = self.tables.engine()?;
+        let held = self.hold(id, &holder, &is_it).await;
+        // what was kept from beginning meanwhile begins behind this
+        self.want(id);
+        let (held, engine) = (held?, self.tables.engine()?);
         let is_repaired =
             |it: &&Arc<SSTable>| it.is_stampable() && it.repair_status().is_repaired();
         let whole: Vec<_> = held.sstables.iter().filter(is_repaired).cloned().collect();

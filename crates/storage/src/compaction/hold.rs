@@ -52,7 +52,8 @@ impl Drop for Held {
 }
 
 impl Compactions {
-    /// Holds the SSTables of a table that are chosen, all at one moment.
+    /// Holds the SSTables of a table that are chosen, all at one moment. No background task of the
+    /// table begins meanwhile: afterwards it is to be [wanted](Self::want) again.
     ///
     /// # Errors
     /// As `choose` says; if compactions of them do not end, or it is not wanted any more.
@@ -90,9 +91,12 @@ impl Compactions {
                 let is_of = |number: &u64| sstables.iter().any(|it| it.number == *number);
                 // another session fails if it is stopped
                 let anticompaction = Reason::Anticompaction.operation();
-                self.stop(|running| {
+                let stopped = self.stop(|running| {
                     running.kind != anticompaction && running.inputs.iter().any(is_of)
                 });
+                if stopped > 0 {
+                    env.mark("repair.compaction_stopped");
+                }
             }
             env.sleep(HOLD_POLL).await;
         }

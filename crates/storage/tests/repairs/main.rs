@@ -6,6 +6,7 @@ mod world;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use types::{Token, TokenRange};
 
 use world::{Plan, Step, run};
@@ -52,14 +53,18 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Idle),
         5 => (session(), ranges()).prop_map(|(session, ranges)| Step::Anticompact(session, ranges)),
         2 => (ranges(), 0u64..60_000).prop_map(|(ranges, micros)| Step::Cancel(ranges, micros)),
-        4 => (session(), any::<bool>()).prop_map(|(session, ok)| Step::Release(session, ok)),
+        6 => (session(), any::<bool>()).prop_map(|(session, ok)| Step::Release(session, ok)),
         1 => Just(Step::Crash),
         2 => (ranges(), 0u64..60_000).prop_map(|(ranges, micros)| Step::CrashIn(ranges, micros)),
     ]
 }
 
 /// As many random sequences, drawn from a seed, and what they show together.
-fn runs(plan: Plan, count: u32, bug: Option<&'static str>) -> (Vec<String>, BTreeMap<&str, u64>) {
+fn runs(
+    plan: Plan,
+    count: u32,
+    bug: Option<&'static str>,
+) -> (Vec<String>, BTreeMap<&'static str, u64>) {
     let mut counts = BTreeMap::new();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let steps = prop::collection::vec(step(), 16..24);
@@ -79,7 +84,7 @@ fn runs(plan: Plan, count: u32, bug: Option<&'static str>) -> (Vec<String>, BTre
 }
 
 fn holds(plan: Plan) -> BTreeMap<&'static str, u64> {
-    let (wrong, counts) = runs(plan, 8, None);
+    let (wrong, counts) = runs(plan, 16, None);
     assert_eq!(wrong, [""; 0]);
     for what in ["anticompacted", "refused", "cancelled", "repaired", "failed", "crashes"] {
         assert!(counts.contains_key(what), "{what} never happened: {counts:?}");

@@ -560,6 +560,7 @@ pub fn run(seed: u64, plan: Plan, steps: &[Step], bug: Option<&'static str>) -> 
         };
         notes.seen.borrow_mut().wrong.extend(wrong);
         if !notes.wants_crash.take() || !notes.seen.borrow().wrong.is_empty() {
+            notes.seen.borrow_mut().counts.extend(world.marks());
             return notes.seen.take();
         }
         world.power_cut(node);
