@@ -135,8 +135,8 @@ fn describe(table: &Arc<Table>, live: &LiveSet, counts: &Counts, now: i64) -> Ta
     let sum = |of: fn(&Arc<SSTable>) -> u64| tables.iter().map(of).sum::<u64>();
     let space = sum(|sstable| sstable.bytes_on_disk);
     let uncompressed = |s: &Arc<SSTable>| s.table.uncompressed_length();
-    let repaired = |s: &&Arc<SSTable>| s.table.statistics.stats.repaired_at > 0;
-    let in_repair = |s: &&Arc<SSTable>| s.table.statistics.stats.pending_repair.is_some();
+    let repaired = |s: &&Arc<SSTable>| s.repair_status().is_repaired();
+    let in_repair = |s: &&Arc<SSTable>| s.repair_status().session().is_some();
     let bytes_repaired: u64 = tables.iter().filter(repaired).map(uncompressed).sum();
     let bytes_pending_repair: u64 = tables.iter().filter(in_repair).map(uncompressed).sum();
     let all: u64 = tables.iter().map(uncompressed).sum();

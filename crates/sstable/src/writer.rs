@@ -84,6 +84,8 @@ pub struct WriterOptions {
     pub level: i32,
     /// When all that is written was repaired, in milliseconds; 0 for never.
     pub repaired_at: i64,
+    /// The incremental repair that all that is written waits for.
+    pub pending_repair: Option<[u8; 16]>,
 }
 
 /// The partition in the making.
@@ -371,17 +373,19 @@ impl Writer {
         }
         let cardinality = self.collector.cardinality();
         let options = &self.options;
+        let mut stats = std::mem::take(&mut self.collector).finish(
+            options.log_intervals.clone(),
+            options.host_id,
+            ratio,
+            options.level,
+            options.repaired_at,
+        );
+        stats.pending_repair = options.pending_repair;
         let statistics = Statistics {
             partitioner: PARTITIONER.into(),
             filter_chance: options.filter_chance,
             cardinality,
-            stats: std::mem::take(&mut self.collector).finish(
-                options.log_intervals.clone(),
-                options.host_id,
-                ratio,
-                options.level,
-                options.repaired_at,
-            ),
+            stats,
             header: HeaderComponent::new(options.stats, options.key_type.clone(), &options.layout),
         };
         let counted = statistics.stats.partition_sizes.count();

@@ -287,6 +287,7 @@ fn options(layout: Arc<Layout>, compression: Option<CompressionParams>) -> Write
         host_id: None,
         level: 0,
         repaired_at: 0,
+        pending_repair: None,
     }
 }
 

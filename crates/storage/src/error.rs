@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use schema::TableId;
 use thiserror::Error;
+use types::Uuid;
 
 use crate::commitlog::LogError;
 use crate::shards::Stopping;
@@ -90,6 +91,43 @@ pub enum StorageError {
         path: PathBuf,
         /// Why.
         what: String,
+    },
+    /// SSTables that an incremental repair wants are part of another one.
+    // Cassandra's words, as those of the next two
+    #[error(
+        "Prepare phase for incremental repair session {session} has failed because it encountered \
+         intersecting sstables belonging to another incremental repair session ({other}). This is \
+         caused by starting an incremental repair session before a previous one has completed. \
+         Check nodetool repair_admin for hung sessions and fix them."
+    )]
+    PendingElsewhere {
+        /// The session that wants them.
+        session: Uuid,
+        /// The session that has them.
+        other: Uuid,
+    },
+    /// SSTables that an incremental repair wants are being anticompacted for another one.
+    #[error(
+        "Prepare phase for incremental repair session {session} has failed because it encountered \
+         intersecting sstables belonging to another incremental repair session. This is caused by \
+         starting multiple conflicting incremental repairs at the same time. Conflicting \
+         anticompactions: {other}"
+    )]
+    AnticompactedElsewhere {
+        /// The session that wants them.
+        session: Uuid,
+        /// The session that has them.
+        other: Uuid,
+    },
+    /// Compactions of SSTables that an incremental repair wants do not end.
+    #[error(
+        "Prepare phase for incremental repair session {session} was unable to acquire exclusive \
+         access to the neccesary sstables. This is usually caused by running multiple incremental \
+         repairs on nodes that share token ranges"
+    )]
+    NotAcquired {
+        /// The session that wants them.
+        session: Uuid,
     },
     /// Memtables cannot be flushed, and are full.
     #[error(

@@ -28,6 +28,8 @@ mod node_tables;
 mod options;
 mod outgoing;
 mod read;
+mod repair_status;
+mod repairs;
 mod saved_caches;
 pub mod shards;
 mod sstables;
@@ -59,9 +61,13 @@ pub use node_tables::{Aside, table_directory};
 pub use options::{DiskSettings, FlushCompression, LogSettings, OnDiskFailure, Options};
 pub use outgoing::{Chosen, ComponentReader, Section, SentComponent};
 pub use read::{KeyScan, PartitionCursor, ScanStart, Slices};
+pub use repair_status::{RepairStatus, RepairedState};
+pub use repairs::{
+    Anticompaction, Outcome, PendingSSTables, PendingSessions, RepairedBytes, Repairs,
+};
 pub use saved_caches::{SavedCache, SavedName, SavedWhat, save_cache};
 pub use sstables::{Finding, LiveSet, Oversized, SSTable, SizeLimit, Stamp, Tell, WriteLimits};
 pub use start::Replay;
 pub use table_store::{CasStep, Measure, TableStats, TableStore, Timed};
-pub use validation::{Validation, ValidationProgress, Visitor};
 pub use trace::{EVENTS_MAX, Noted, Trace, TraceEvent};
+pub use validation::{Validation, ValidationProgress, Visitor};

@@ -20,6 +20,7 @@ use crate::flush::Flushes;
 use crate::maintenance::{Importer, Snapshots, Truncations, Verifier};
 use crate::node_stats::NodeStats;
 use crate::node_tables::NodeTables;
+use crate::repairs::Repairs;
 use crate::sstables::LiveSet;
 use crate::start::{Lifecycle, Replay};
 
@@ -34,6 +35,7 @@ pub struct NodeStore {
     verifier: Rc<Verifier>,
     importer: Importer,
     arriver: Arriver,
+    repairs: Rc<Repairs>,
     snapshots: Rc<Snapshots>,
     truncations: Truncations,
     /// Counters for metrics.
@@ -80,6 +82,7 @@ impl NodeStore {
         let verifier = Verifier::new(&tables, &compactions);
         let importer = Importer::new(&tables, &verifier, &compactions);
         let arriver = Arriver::new(&tables, &verifier, &compactions, &flushes);
+        let repairs = Repairs::new(&tables, &compactions, &flushes);
         let snapshots = Snapshots::new(&tables, &flushes);
         let truncations = Truncations::new(&tables, &flushes, &snapshots);
         Rc::new(Self {
@@ -91,6 +94,7 @@ impl NodeStore {
             verifier,
             importer,
             arriver,
+            repairs,
             snapshots,
             truncations,
             stats,
@@ -125,6 +129,11 @@ impl NodeStore {
     /// Takes in what comes from other nodes.
     pub fn arriver(&self) -> &Arriver {
         &self.arriver
+    }
+
+    /// What incremental repair has SSTables do.
+    pub fn repairs(&self) -> &Rc<Repairs> {
+        &self.repairs
     }
 
     /// Takes snapshots.

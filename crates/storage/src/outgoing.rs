@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
 use crate::read::KeyWalk;
+use crate::repair_status::RepairedState;
 use crate::sstables::SSTable;
 
 /// Bytes of a component that is read as a whole before it is sent, at most.
@@ -61,8 +62,8 @@ impl Chosen {
 }
 
 impl Engine {
-    /// What of a table's SSTables is in ranges, which are [normalized](TokenRange::normalize).
-    /// Memtables are to be flushed before.
+    /// What of a table's SSTables of a state is in ranges, which are
+    /// [normalized](TokenRange::normalize). Memtables are to be flushed before.
     ///
     /// # Errors
     /// If the table is unknown, or an index cannot be read.
@@ -70,14 +71,12 @@ impl Engine {
         &self,
         table: TableId,
         ranges: &[TokenRange],
+        state: RepairedState,
     ) -> Result<Vec<Chosen>, StorageError> {
         let live = self.store(table)?.live();
         let mut chosen = Vec::new();
-        for sstable in live.tables() {
-            let (first, last) = sstable.table.tokens();
-            let meets = |range: &&TokenRange| first.0 <= range.end() && range.left < last;
-            let met: Vec<TokenRange> = ranges.iter().filter(meets).copied().collect();
-            let sections = self.sections(sstable, &met).await?;
+        for sstable in live.tables().iter().filter(|it| state.takes(it.repair_status())) {
+            let sections = self.sections(sstable, ranges).await?;
             if sections.is_empty() {
                 continue;
             }
@@ -95,14 +94,15 @@ impl Engine {
     }
 
     /// Where the partitions of ranges lie in an SSTable.
-    async fn sections(
+    pub(crate) async fn sections(
         &self,
         sstable: &Arc<SSTable>,
         ranges: &[TokenRange],
     ) -> Result<Vec<Section>, StorageError> {
         let mut sections: Vec<Section> = Vec::new();
         let (first, last) = sstable.table.tokens();
-        for range in ranges {
+        let meets = |range: &&TokenRange| first.0 <= range.end() && range.left < last;
+        for range in ranges.iter().filter(meets) {
             let starts_before = range.left < first;
             let from = match starts_before {
                 true => 0,

@@ -119,11 +119,7 @@ impl Engine {
     }
 
     /// Walks at the first partition of a range.
-    async fn inputs(
-        &self,
-        of: &Validation,
-        range: TokenRange,
-    ) -> Result<Vec<Input>, StorageError> {
+    async fn inputs(&self, of: &Validation, range: TokenRange) -> Result<Vec<Input>, StorageError> {
         let Some(first) = range.left.0.checked_add(1) else { return Ok(Vec::new()) };
         let from = KeyRef { token: Token(first), bytes: &[] };
         let piece = (READ_BYTES / of.chosen.len().max(1)).min(PIECE_BYTES);
@@ -179,7 +175,8 @@ impl Engine {
         let purges = !TombstoneOptions::new(Given(&table.params.compaction)).only_repaired;
         let purgeable = |_| purges;
         let gc_before = of.now.saturating_sub(i64::from(table.params.gc_grace_seconds));
-        let purger = Purger { now: of.now, gc_before, strict_liveness: false, purgeable: &purgeable };
+        let purger =
+            Purger { now: of.now, gc_before, strict_liveness: false, purgeable: &purgeable };
         let mut scratch = RowBuilder::new();
         let deletion = purger.deletion(partition.deletion());
         let static_row = partition.static_row();

@@ -6,5 +6,7 @@ mod common;
 #[path = "engine/main.rs"]
 mod engine;
 mod formats;
+#[path = "repairs/main.rs"]
+mod repairs;
 #[path = "strategies/main.rs"]
 mod strategies;

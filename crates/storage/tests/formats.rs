@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -16,8 +16,11 @@ use env::{Env, Mesh};
 use rows::{Bound, BoundKind, Clustering, Unfiltered};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
 use storage::shards::{Job, Shards};
-use storage::{Engine, Options, PartitionKey, ScanStart, Slices, StorageError, table_directory};
-use types::CqlType;
+use storage::{
+    Anticompaction, Engine, NodeStore, Options, Outcome, PartitionKey, RepairStatus, ScanStart,
+    Slices, StorageError, table_directory,
+};
+use types::{CqlType, Token, TokenRange, Uuid};
 
 /// Name and bytes of a file.
 type File = (String, Vec<u8>);
@@ -121,6 +124,7 @@ async fn shard(
     table: &Arc<Table>,
     files: &[File],
     asks: &[Ask],
+    repairs: bool,
 ) -> Result<Answers, StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(&env, move |to, job| sender.send(to, job));
@@ -144,15 +148,56 @@ async fn shard(
     let node = engine.become_first();
     node.set_schema(&schema(table)).await?;
     node.open_tables([table]).await?;
+    if repairs {
+        let logs = PathBuf::from("/commitlog");
+        env.create_dir_all(&logs).await.map_err(|e| StorageError::io("cannot create", &logs, e))?;
+        node.replay(&|_| true, &BTreeMap::new()).await?;
+        node.begin_log().await?;
+        repair(&node, table.id).await?;
+    }
     read(&engine, table, asks).await
+}
+
+/// A session takes one of two keys of a file, and then the operator marks all. Metadata of a version
+/// that is not written stay: each time the file is rewritten.
+async fn repair(node: &NodeStore, table: TableId) -> Result<(), StorageError> {
+    node.compactions().set_auto(table, false);
+    let token = Token::of(&1i32.to_be_bytes());
+    let range = TokenRange { left: Token(token.0 - 1), right: token };
+    let tables = BTreeMap::from([(table, vec![range])]);
+    let wanted = Anticompaction { session: Uuid(1), tables, finalized: Vec::new() };
+    let states = || {
+        let live = node.live(table);
+        let states = live.tables().iter().map(|it| (it.repair_status(), it.table.descriptor));
+        states.map(|(status, of)| (status, of.version.to_string())).collect::<BTreeSet<_>>()
+    };
+    let count = node.live(table).tables().len();
+    node.repairs().mark(table, |it| count > 1 && it.number == 0, 9).await?;
+    let whole = usize::from(count > 1);
+    assert_eq!(states().iter().filter(|state| state.1 == "nb").count(), whole, "{:?}", states());
+    node.repairs().anticompact(wanted, Rc::default()).await?;
+    let nb = |status| (status, "nb".to_owned());
+    let mut expected = vec![nb(RepairStatus::Unrepaired), nb(RepairStatus::Pending(Uuid(1)))];
+    if whole > 0 {
+        expected.push(nb(RepairStatus::Repaired(9)));
+    }
+    assert_eq!(states(), expected.into_iter().collect());
+    node.repairs().release(Uuid(1), Outcome::Repaired(7)).await?;
+    assert!(states().contains(&nb(RepairStatus::Repaired(7))), "{:?}", states());
+    Ok(())
 }
 
 /// What an engine answers that finds these files.
 fn answers(files: Vec<File>, asks: &[Ask]) -> Result<Answers, String> {
-    answers_of(&wide(), files, asks)
+    answers_of(&wide(), files, asks, false)
 }
 
-fn answers_of(table: &Arc<Table>, files: Vec<File>, asks: &[Ask]) -> Result<Answers, String> {
+fn answers_of(
+    table: &Arc<Table>,
+    files: Vec<File>,
+    asks: &[Ask],
+    repairs: bool,
+) -> Result<Answers, String> {
     let world = World::new(1, WorldOptions::default());
     let node = world.node(IpAddr::from([10, 0, 0, 1]));
     let result = Rc::new(std::cell::RefCell::new(None));
@@ -162,7 +207,7 @@ fn answers_of(table: &Arc<Table>, files: Vec<File>, asks: &[Ask]) -> Result<Answ
         let (theirs, files, asks) = (Rc::clone(&theirs), Rc::clone(&files), Rc::clone(&asks));
         let table = Arc::clone(&table);
         async move {
-            let found = shard(env.clone(), mesh, &table, &files, &asks).await;
+            let found = shard(env.clone(), mesh, &table, &files, &asks, repairs).await;
             *theirs.borrow_mut() = Some(found);
             env.terminated().await;
             Ok::<_, StorageError>(())
@@ -240,6 +285,19 @@ fn both_formats_hold_the_same() {
     }
 }
 
+/// What a repair does to files of versions that are not written changes nothing that is read.
+#[test]
+fn a_repair_rewrites_what_it_cannot_stamp() {
+    let asks = asks();
+    for files in
+        [golden("oa-wide"), golden("da-wide"), [golden("oa-wide"), golden("da-wide")].concat()]
+    {
+        let before = answers(files.clone(), &asks).expect("reads");
+        let after = answers_of(&wide(), files, &asks, true).expect("reads");
+        assert_eq!(before, after);
+    }
+}
+
 /// Where bounds have no byte-comparable form, a partition is read from its start.
 #[test]
 fn the_rows_of_a_type_without_byte_comparables_are_found() {
@@ -247,7 +305,7 @@ fn the_rows_of_a_type_without_byte_comparables_are_found() {
     asks.retain(|ask| ask.from >= 0);
     // the integers of the file are not below zero, and compare as their bytes
     let table = wide_by(CqlType::Custom("org.example.Opaque".into()));
-    let found = answers_of(&table, golden("da-wide"), &asks).expect("reads");
+    let found = answers_of(&table, golden("da-wide"), &asks, false).expect("reads");
     assert_eq!(found, answers(golden("da-wide"), &asks).expect("reads"));
 }
 
@@ -286,7 +344,7 @@ fn columns_are_in_the_order_of_the_header() {
             };
             golden(name).into_iter().map(renamed)
         });
-        answers_of(&table, files.collect(), &[]).expect("reads")
+        answers_of(&table, files.collect(), &[], false).expect("reads")
     };
     let theirs = read(&["names-cassandra"]);
     assert_eq!(theirs[0].len(), 3);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use schema::TableId;
 use sstable::table::Storage;
 use storage::{Chosen, Engine};
-use types::{TokenRange, Uuid};
+use types::TokenRange;
 
 use crate::host::Host;
 use crate::plan::Only;
@@ -119,11 +119,7 @@ impl Chooser {
         let is_indexed = schema.table_by_id(&table).is_some_and(|table| table.has_custom_index());
         let sends_whole = self.whole_files && !is_indexed;
         let mut files = Vec::new();
-        for chosen in self.engine.sstables_in(table, ranges).await? {
-            let stats = &chosen.sstable.table.statistics.stats;
-            if !only.has(stats.repaired_at, stats.pending_repair.map(Uuid::from_bytes)) {
-                continue;
-            }
+        for chosen in self.engine.sstables_in(table, ranges, only.state()).await? {
             let is_whole = sends_whole && chosen.is_whole();
             let (count, bytes) = match is_whole {
                 true => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use schema::TableId;
+use storage::RepairedState;
 use types::{Address, TokenRange, Uuid};
 
 use crate::session::SessionId;
@@ -43,13 +44,13 @@ impl Only {
     /// All of them, and they are sent.
     pub const ALL: Self = Self { pending_repair: None, preview: Preview::None };
 
-    /// Is an SSTable one of them (`CassandraStreamManager.createOutgoingStreams`)?
-    pub fn has(self, repaired_at: i64, pending_repair: Option<Uuid>) -> bool {
+    /// In what state those are.
+    pub fn state(self) -> RepairedState {
         match (self.preview, self.pending_repair) {
-            (Preview::None, None) | (Preview::All, _) => true,
-            (Preview::None, of) => pending_repair == of,
-            (Preview::Unrepaired, _) => repaired_at == 0,
-            (Preview::Repaired, _) => repaired_at != 0,
+            (Preview::None, None) | (Preview::All, _) => RepairedState::All,
+            (Preview::None, Some(session)) => RepairedState::Pending(session),
+            (Preview::Unrepaired, _) => RepairedState::Unrepaired,
+            (Preview::Repaired, _) => RepairedState::Repaired,
         }
     }
 }
@@ -66,12 +67,7 @@ pub struct Announced {
 impl Plan {
     /// One that asks for and gives nothing.
     pub fn new(operation: Operation) -> Self {
-        Self {
-            operation,
-            requests: BTreeMap::new(),
-            gives: BTreeMap::new(),
-            only: Only::ALL,
-        }
+        Self { operation, requests: BTreeMap::new(), gives: BTreeMap::new(), only: Only::ALL }
     }
 
     /// The nodes that it is about.

@@ -104,7 +104,6 @@ impl Sender {
         let pipe = pipe.map_err(|error| format!("cannot send files: {error}"))?;
         for ((table, sequence), file) in files {
             let Chosen { sstable, sections, partitions } = &file.chosen;
-            let stats = &sstable.table.statistics.stats;
             let header = FileHeader {
                 table,
                 sender: local,
@@ -112,7 +111,7 @@ impl Sender {
                 is_of_follower,
                 session: id.session,
                 sequence,
-                repaired_at: stats.repaired_at,
+                repaired_at: sstable.repair_status().repaired_at(),
                 pending_repair: None,
                 version: sstable.table.descriptor.version,
                 format: sstable.table.descriptor.format,

@@ -261,13 +261,7 @@ impl Participant {
             node.flush(table.id).await?;
         }
         let ranges = TokenRange::normalize(job.ranges.iter().copied());
-        let chosen = self.shard.engine.sstables_in(table.id, &ranges).await?;
-        let only = self.only(job);
-        let is_wanted = |chosen: &Chosen| {
-            let stats = &chosen.sstable.table.statistics.stats;
-            only.has(stats.repaired_at, stats.pending_repair.map(Uuid::from_bytes))
-        };
-        Ok(chosen.into_iter().filter(is_wanted).collect())
+        self.shard.engine.sstables_in(table.id, &ranges, self.only(job).state()).await
     }
 
     /// Which SSTables a job is about.

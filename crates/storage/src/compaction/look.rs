@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::PartitionKey;
 use crate::node_tables::NodeTable;
+use crate::repair_status::RepairStatus;
 use crate::sstables::{LiveSet, SSTable};
 use crate::strategies::{Candidate, View};
 
@@ -32,6 +33,8 @@ pub(crate) struct Look {
     gc_before: i64,
     flush_bytes: f64,
     random: u64,
+    /// A planted bug: what repairs keep apart is compacted together.
+    pub mixes: bool,
 }
 
 impl Look {
@@ -45,11 +48,15 @@ impl Look {
         let now_millis = engine.env().unix_micros() / 1000;
         let gc_before = now_millis / 1000 - i64::from(table.params.gc_grace_seconds);
         let live = node_table.live();
-        let tables = live
+        let mixes = engine.env().planted("repair_states_mixed");
+        let mut tables: Vec<_> = live
             .tables()
             .iter()
             .map(|sstable| candidate(sstable, gc_before, compactions.is_busy(sstable.number)))
             .collect();
+        if mixes {
+            tables.iter_mut().for_each(|table| table.repair = RepairStatus::Unrepaired);
+        }
         Ok(Self {
             live: Arc::clone(&live),
             tables,
@@ -60,6 +67,7 @@ impl Look {
             gc_before,
             flush_bytes: compactions.flush_bytes(),
             random: engine.env().random_u64(),
+            mixes,
         })
     }
 
@@ -111,7 +119,7 @@ pub(crate) fn candidate(sstable: &SSTable, gc_before: i64, is_compacting: bool) 
         max_local_deletion_time: stats.max_local_deletion_time,
         created_millis: sstable.created_millis,
         level: sstable.level(),
-        repaired_at: stats.repaired_at,
+        repair: sstable.repair_status(),
         droppable_ratio: if all > 0 { droppable / all as f64 } else { 0.0 },
         keys: estimated_keys(&sstable.table.index),
         cells: (cells, partitions),

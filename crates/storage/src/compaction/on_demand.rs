@@ -164,7 +164,9 @@ impl Compactions {
         let compactions = self.table(id);
         let one_at_a_time = compactions.one_at_a_time().await;
         let paused = compactions.pause();
-        self.stop(|running| running.table == id);
+        // a session of repair fails if it is stopped, and is waited for
+        let anticompaction = Reason::Anticompaction.operation();
+        self.stop(|running| running.table == id && running.kind != anticompaction);
         while !compactions.is_idle() {
             self.slots.ended().await;
         }

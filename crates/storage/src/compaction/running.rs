@@ -21,10 +21,12 @@ pub struct RunningCompaction {
     pub written: Cell<u64>,
     /// Number of its inputs.
     pub sstables: usize,
+    /// Their numbers, where they may be needed for something else.
+    pub(crate) inputs: Vec<u64>,
     /// Where it writes to.
     pub directory: PathBuf,
     /// It is to stop, and leave the table as it was.
-    pub stop: Cell<bool>,
+    pub stop: Rc<Cell<bool>>,
 }
 
 /// The compactions under way.

@@ -69,6 +69,11 @@ impl Slots {
         self.take()
     }
 
+    /// SSTables are free that no task worked on.
+    pub fn tell(&self) {
+        self.freed.notify_all();
+    }
+
     /// Waits until a task has ended.
     pub async fn ended(&self) {
         self.freed.notified().await;

@@ -1,12 +1,14 @@
 //! What compactions know of a table: its strategy, what they work on, and what the operator said.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use env::Env;
 use env::sync::{Acquire, Semaphore};
 use schema::{CompactionParams, Table};
+use types::Uuid;
 
 use crate::sstables::SSTable;
 use crate::strategies::{Candidate, Strategy};
@@ -20,8 +22,8 @@ pub(crate) struct TableCompactions {
     strategy: RefCell<Option<Strategy>>,
     /// The moving average of the bytes of data that a flush writes; not a number before the first.
     flush_bytes: Cell<f64>,
-    /// SSTables that compactions work on.
-    busy: RefCell<BTreeSet<u64>>,
+    /// SSTables that compactions work on, or that a repair holds: with its session.
+    busy: RefCell<BTreeMap<u64, Option<Uuid>>>,
     /// What keeps background compactions from starting.
     pauses: Cell<u32>,
     /// Is it looked at again in a while, for something that had to wait?
@@ -35,16 +37,16 @@ pub(crate) struct TableCompactions {
 }
 
 /// SSTables that a task works on.
-pub(super) struct Busy<'a> {
-    table: &'a TableCompactions,
+pub(super) struct Busy {
+    table: Rc<TableCompactions>,
     numbers: Vec<u64>,
 }
 
-impl Drop for Busy<'_> {
+impl Drop for Busy {
     fn drop(&mut self) {
         let mut busy = self.table.busy.borrow_mut();
         for number in &self.numbers {
-            assert!(busy.remove(number), "an input is busy until its compaction ends");
+            assert!(busy.remove(number).is_some(), "an input is busy until its compaction ends");
         }
     }
 }
@@ -135,19 +137,30 @@ impl TableCompactions {
     }
 
     /// Begins to work on SSTables.
-    pub(super) fn busy(&self, inputs: &[Arc<SSTable>]) -> Busy<'_> {
+    pub(super) fn busy(self: &Rc<Self>, inputs: &[Arc<SSTable>]) -> Busy {
+        self.hold(inputs, None)
+    }
+
+    /// The same, for a session of incremental repair.
+    pub(super) fn hold(self: &Rc<Self>, inputs: &[Arc<SSTable>], session: Option<Uuid>) -> Busy {
         let numbers: Vec<u64> = inputs.iter().map(|input| input.number).collect();
         let mut busy = self.busy.borrow_mut();
         for number in &numbers {
-            assert!(busy.insert(*number), "an SSTable is an input of one compaction at a time");
+            let before = busy.insert(*number, session);
+            assert!(before.is_none(), "an SSTable is an input of one compaction at a time");
         }
         drop(busy);
-        Busy { table: self, numbers }
+        Busy { table: Rc::clone(self), numbers }
+    }
+
+    /// The session that holds an SSTable.
+    pub(super) fn holder(&self, number: u64) -> Option<Uuid> {
+        self.busy.borrow().get(&number).copied().flatten()
     }
 
     /// Does a compaction work on an SSTable?
     pub fn is_busy(&self, number: u64) -> bool {
-        self.busy.borrow().contains(&number)
+        self.busy.borrow().contains_key(&number)
     }
 
     /// Does no compaction work on any?

@@ -30,9 +30,15 @@ use crate::node_stats::NodeStats;
 use crate::node_tables::{NodeTables, Outputs, forget_everywhere, writer_options};
 use crate::sstables::{SSTable, remove_descriptor};
 use crate::strategies::{Candidate, Reason, Splitter};
+use types::Uuid;
+
+/// The operation in the name of a transaction log (`OperationType.ANTICOMPACTION`).
+const ANTICOMPACTION: &str = "anticompaction";
 
 /// What is asserted of every task.
 const SOME_INPUTS: &str = "a compaction has inputs";
+/// Otherwise what is not repaired would count as repaired, or be taken out of its session.
+const ONE_STATE: &str = "SSTables that a repair keeps apart are not compacted together";
 
 /// What a merge made.
 struct Made {
@@ -106,6 +112,12 @@ impl Tasks {
             space::reduce((&self.tables, &self.running), engine, task).await?;
             return self.try_task(engine, task, false).await.map(|_| true);
         }
+        if matches!(task.work, Work::Divide(..)) {
+            space::reduce((&self.tables, &self.running), engine, task).await?;
+            // nothing is purged, and so nothing is needed back
+            while !self.try_task(engine, task, false).await? {}
+            return Ok(true);
+        }
         // What is put aside may need every tombstone when it comes back.
         let is_whole =
             task.of.node.is_whole() || engine.env().planted("purged_beside_what_is_aside");
@@ -156,8 +168,15 @@ impl Tasks {
         let splitter = Splitter::new(task.choice.split.clone(), task.choice.level);
         let options = options_of(engine, task, &splitter)?;
         let of = (&task.of.table, &*task.of.node);
+        let operation = match task.work {
+            Work::Divide(..) => ANTICOMPACTION,
+            _ => "compaction",
+        };
         let mut outputs =
-            Outputs::new(&self.tables, engine, of, "compaction", splitter, options).await?;
+            Outputs::new(&self.tables, engine, of, operation, splitter, options).await?;
+        if let Work::Divide(division, _) = task.work {
+            outputs.divide(division);
+        }
         let made = match self.merge(engine, task, purge, &mut outputs).await {
             Ok(made) => made,
             Err(error) => {
@@ -180,6 +199,7 @@ impl Tasks {
             outputs.abandon().await?;
             return Ok(true);
         }
+        assert!(task.is_kept_apart(&made.new), "outputs have the state of their inputs");
         // What came in since the task began may be what a purged tombstone deletes. What other
         // tasks made of what was there then was taken into account.
         // Of a scrubbed SSTable of which nothing is left, the log may well bring back what it still
@@ -250,7 +270,7 @@ impl Tasks {
         let newest = |candidate: &Candidate| candidate.max_timestamp;
         let dropped = candidates().filter(|c| expired.contains(&c.id)).map(newest).max();
         let oldest = candidates().map(|candidate| candidate.min_timestamp);
-        let purging = Purging {
+        let mut purging = Purging {
             now: look.now_seconds,
             gc_before: look.gc_before(),
             others: if env.planted("tombstone_purged_early") { Vec::new() } else { others },
@@ -266,6 +286,11 @@ impl Tasks {
             oldest: oldest.min().unwrap_or(i64::MIN),
             purged: Cell::new(dropped.unwrap_or(i64::MIN)),
         };
+        if let Work::Divide(division, _) = task.work {
+            let loses = env.planted("anticompaction_loses_the_rest");
+            let keeps = loses.then(|| division.ranges.clone());
+            purging = Purging { keeps, ..Purging::none() };
+        }
         let needed = task.inputs.iter().filter(|input| !expired.contains(&input.number));
         let needed: Vec<_> = needed.cloned().collect();
         let unique = env.unique_micros();
@@ -277,12 +302,16 @@ impl Tasks {
             written: Cell::new(0),
             sstables: task.inputs.len(),
             directory: outputs.places().first().cloned().unwrap_or_default(),
-            stop: Cell::new(false),
+            inputs: numbers,
+            stop: match task.work {
+                Work::Divide(_, stop) => Rc::clone(stop),
+                _ => Rc::default(),
+            },
         });
         let mut pace = Pace::new(env, &self.throttle, running.shown());
         let mut merged = Merged::new();
         match task.work {
-            Work::Merge | Work::Collect(_) | Work::Keep(_) => {
+            Work::Merge | Work::Collect(_) | Work::Keep(_) | Work::Divide(..) => {
                 merged = merge_all(engine, table, &needed, &purging, outputs, &mut pace).await?;
             }
             Work::Scrub(how, found) => {
@@ -312,7 +341,7 @@ impl Tasks {
         stats.compactions.set(stats.compactions.get() + 1);
         stats.compacted_bytes.set(stats.compacted_bytes.get() + bytes);
         stats.expired.set(stats.expired.get() + made.expired.len() as u64);
-        if matches!(task.work, Work::Scrub(..)) {
+        if matches!(task.work, Work::Scrub(..) | Work::Divide(..)) {
             return;
         }
         let env = engine.env();
@@ -354,8 +383,9 @@ fn options_of(
         all().map(|stats| stats.min_ttl).min().unwrap_or(NO_TTL),
     );
     options.log_intervals = merged_intervals(engine, inputs);
-    let repaired = inputs.iter().map(|input| input.table.statistics.stats.repaired_at);
-    options.repaired_at = repaired.min().expect(SOME_INPUTS);
+    let status = task.status().expect(ONE_STATE);
+    options.repaired_at = status.repaired_at();
+    options.pending_repair = status.session().map(Uuid::to_bytes);
     Ok(options)
 }
 

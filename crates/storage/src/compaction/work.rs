@@ -1,6 +1,6 @@
 //! What a compaction is to do with which files.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use types::TokenRange;
 use super::look::Look;
 use super::scrub::{Scrub, Scrubbed};
 use super::table::TableCompactions;
-use crate::node_tables::NodeTable;
+use crate::node_tables::{Division, NodeTable};
+use crate::repair_status::RepairStatus;
 use crate::sstables::SSTable;
 use crate::strategies::Choice;
 
@@ -25,6 +26,9 @@ pub(crate) enum Work<'a> {
     Keep(&'a [TokenRange]),
     /// The one is rewritten without what cannot be read; what became of it is noted.
     Scrub(Scrub, &'a RefCell<Vec<Scrubbed>>),
+    /// The one is rewritten as several that a repair keeps apart, with all that is in it, unless it
+    /// is to stop.
+    Divide(&'a Division, &'a Rc<Cell<bool>>),
 }
 
 /// A table, as the node and its compactions have it.
@@ -44,7 +48,8 @@ pub(crate) struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// Of a choice among what was looked at; none if its files are gone, or others work on them.
+    /// Of a choice among what was looked at; none if its files are gone, or others work on them, or
+    /// a repair has taken some of them apart since.
     pub fn new(look: &Look, of: &OfTable, choice: Choice, work: Work<'a>) -> Option<Self> {
         let find = |number: &u64| {
             let live = look.live.tables().iter().find(|sstable| sstable.number == *number);
@@ -52,7 +57,27 @@ impl<'a> Task<'a> {
         };
         let inputs: Option<Vec<_>> = choice.inputs.iter().map(find).collect();
         let inputs = inputs.filter(|inputs| !inputs.is_empty())?;
-        Some(Self { of: of.clone(), choice, inputs, work })
+        let task = Self { of: of.clone(), choice, inputs, work };
+        (look.mixes || task.status().is_some()).then_some(task)
+    }
+
+    /// The state of its outputs; none if its inputs must not meet.
+    pub fn status(&self) -> Option<RepairStatus> {
+        RepairStatus::of_all(self.inputs.iter().map(|input| input.repair_status()))
+    }
+
+    /// Are these outputs in the states that they should be in?
+    pub fn is_kept_apart(&self, outputs: &[Arc<SSTable>]) -> bool {
+        let Some(status) = self.status() else { return false };
+        let is_so = |output: RepairStatus| match self.work {
+            Work::Divide(division, _) => output == division.inside || output == division.outside,
+            // what lacks something is not repaired any more
+            Work::Scrub(..) if status.is_repaired() => {
+                output == status || output == RepairStatus::Unrepaired
+            }
+            _ => output == status,
+        };
+        outputs.iter().all(|output| is_so(output.repair_status()))
     }
 
     /// The numbers of its inputs.

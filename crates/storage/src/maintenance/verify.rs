@@ -99,10 +99,7 @@ impl Verifier {
                 return Err(error);
             }
             if how.mutate_repaired && matches!(error, StorageError::Corrupt { .. }) {
-                let node_table = self.tables.table(id);
-                // A snapshot links the metadata as a whole.
-                let _change = node_table.change().await;
-                sstable.set_unrepaired(engine.env()).await?;
+                self.compactions.doubt(sstable, id).await?;
             }
             damaged.push((path, error));
         }
@@ -135,7 +132,8 @@ impl Verifier {
             written: Cell::new(0),
             sstables: 1,
             directory: from.to_path_buf(),
-            stop: Cell::new(false),
+            inputs: Vec::new(),
+            stop: Rc::default(),
         });
         let mut pace = Pace::new(env, throttle, running.shown());
         let verdict = verify(engine, table, &sstable, (depth, owned), &mut pace).await;

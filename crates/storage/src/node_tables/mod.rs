@@ -24,7 +24,7 @@ use crate::sstables::{LiveSet, NewSSTables, Numbers, SSTable, Transaction, remov
 
 pub use self::directories::table_directory;
 pub(crate) use self::directories::{sync_parents, table_of};
-pub(crate) use self::outputs::{FLUSH, Outputs, writer_options};
+pub(crate) use self::outputs::{Division, FLUSH, Outputs, writer_options};
 pub use self::table::Aside;
 pub(crate) use self::table::{Change, NodeTable};
 

@@ -2,6 +2,8 @@
 //!
 //! Outputs end by size, level or shard of the ring. Each output goes to the directory of its part
 //! of the ring (`NodeTables::places_of`).
+//!
+//! A [`Division`] writes two rows of outputs side by side in one pass.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,12 +16,13 @@ use sstable::compression_params::CompressionParams;
 use sstable::compressor::Compressor;
 use sstable::descriptor::Component;
 use sstable::writer::WriterOptions;
-use types::Token;
+use types::{Token, TokenRange, Uuid};
 
 use super::{NodeTable, NodeTables};
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::KeyRef;
+use crate::repair_status::RepairStatus;
 use crate::sstables::{NewSSTables, Output, Place, SSTable};
 use crate::strategies::{Split, Splitter, shard_of};
 
@@ -53,6 +56,7 @@ pub(crate) fn writer_options(
         host_id: Some(engine.host_id()),
         level: 0,
         repaired_at: 0,
+        pending_repair: None,
     })
 }
 
@@ -75,13 +79,32 @@ fn compression_of(table: &Table) -> Result<Option<CompressionParams>, StorageErr
     }))
 }
 
-/// How far in the ring what is written has come.
-#[derive(Default)]
-struct At {
+/// Partitions in some ranges and the others, written apart.
+#[derive(Clone, Debug)]
+pub(crate) struct Division {
+    /// Normalized.
+    pub ranges: Vec<TokenRange>,
+    /// The state of what is in them.
+    pub inside: RepairStatus,
+    /// The state of the rest.
+    pub outside: RepairStatus,
+}
+
+/// An output under way, and where the next begins.
+struct Lane {
     /// The directory that is written to, by its place among them.
     place: usize,
-    /// The partition that was started last.
-    token: Option<Token>,
+    splitter: Splitter,
+    /// The state of its outputs.
+    status: RepairStatus,
+    /// With its place among all outputs.
+    current: Option<(usize, Output)>,
+}
+
+impl Lane {
+    fn output(&mut self) -> &mut Output {
+        &mut self.current.as_mut().expect(STARTED).1
+    }
 }
 
 /// What is being written.
@@ -93,12 +116,16 @@ pub(crate) struct Outputs<'a> {
     new: NewSSTables,
     /// The directories of the parts of the ring, in their order.
     places: Vec<PathBuf>,
-    at: At,
-    splitter: Splitter,
+    /// The partition that was started last.
+    last: Option<Token>,
     options: WriterOptions,
-    current: Option<Output>,
-    /// Of each complete output the bytes of data before compression.
-    lengths: Vec<u64>,
+    /// What goes to the first lane, where there are two.
+    inside: Vec<TokenRange>,
+    lanes: Vec<Lane>,
+    /// The lane that is written to.
+    turn: usize,
+    /// Of each output the bytes of data before compression, once it is complete.
+    lengths: Vec<Option<u64>>,
     /// Bytes of data of complete outputs, before their chunks are padded.
     written: u64,
 }
@@ -113,6 +140,7 @@ impl<'a> Outputs<'a> {
         splitter: Splitter,
         options: WriterOptions,
     ) -> Result<Self, StorageError> {
+        let status = RepairStatus::of(options.repaired_at, options.pending_repair);
         Ok(Self {
             tables,
             engine,
@@ -120,43 +148,68 @@ impl<'a> Outputs<'a> {
             node_table,
             new: NewSSTables::new(engine.env(), operation),
             places: tables.places_of(engine, table).await?,
-            at: At::default(),
-            splitter,
+            last: None,
             options,
-            current: None,
+            inside: Vec::new(),
+            lanes: vec![Lane { place: 0, splitter, status, current: None }],
+            turn: 0,
             lengths: Vec::new(),
             written: 0,
         })
     }
 
+    /// Writes what is in ranges apart from the rest; to be said before anything is written.
+    pub fn divide(&mut self, division: &Division) {
+        assert!(self.lengths.is_empty(), "a division is known before its first partition");
+        let splitter = self.lane().splitter.clone();
+        let side = |status| Lane { place: 0, splitter: splitter.clone(), status, current: None };
+        self.lanes = vec![side(division.inside), side(division.outside)];
+        self.inside.clone_from(&division.ranges);
+    }
+
     /// Bytes of data written.
     pub fn written(&self) -> u64 {
-        let current = self.current.as_ref().map_or(0, Output::stored_length);
-        self.written + current
+        let current = self.lanes.iter().filter_map(|lane| lane.current.as_ref());
+        self.written + current.map(|(_, output)| output.stored_length()).sum::<u64>()
+    }
+
+    /// The lane that is written to.
+    fn lane(&mut self) -> &mut Lane {
+        self.lanes.get_mut(self.turn).expect("outputs have the lane that they write to")
     }
 
     async fn create(&mut self) -> Result<(), StorageError> {
         let (engine, table) = (self.engine, self.table);
         let descriptor = self.tables.next_descriptor(engine, self.node_table);
-        let directory = self.places.get(self.at.place).cloned();
-        let directory = directory.expect("there is a directory for each part of the ring");
-        assert!(self.current.is_none(), "an output is complete before the next one begins");
-        self.new.add(&directory, descriptor).await?;
         let mut options = self.options.clone();
-        options.level = self.splitter.level() as i32;
+        let lane = self.lane();
+        options.level = lane.splitter.level() as i32;
+        options.repaired_at = lane.status.repaired_at();
+        options.pending_repair = lane.status.session().map(Uuid::to_bytes);
+        assert!(lane.current.is_none(), "an output is complete before the next one begins");
+        let place = lane.place;
+        let directory = self.places.get(place).cloned();
+        let directory = directory.expect("there is a directory for each part of the ring");
+        self.new.add(&directory, descriptor).await?;
+        self.lengths.push(None);
+        assert_eq!(self.lengths.len(), self.new.places().len(), "an output has one place");
         let class = if self.new.operation() == FLUSH { Class::Flush } else { Class::Compaction };
         let how = (engine.env(), class);
         let is_direct = engine.options.passes_page_cache;
         let watch = engine.watch(table, directory.join(descriptor.file(&Component::Data)));
         let output = Output::create(how, is_direct, &directory, descriptor, options, watch).await?;
-        self.current = Some(output);
+        let number = self.lengths.len() - 1;
+        self.lane().current = Some((number, output));
         Ok(())
     }
 
+    /// Completes the output of the lane that is written to.
     async fn complete(&mut self) -> Result<(), StorageError> {
-        if let Some(output) = self.current.take() {
+        if let Some((number, output)) = self.lane().current.take() {
             self.written += output.stored_length();
-            self.lengths.push(output.uncompressed_length());
+            let length = self.lengths.get_mut(number);
+            *length.expect("an output was counted when it was begun") =
+                Some(output.uncompressed_length());
             let is_there = output.finish().await?;
             assert!(is_there, "an output has the partition that it was created for");
         }
@@ -170,42 +223,48 @@ impl<'a> Outputs<'a> {
         deletion: Deletion,
         static_row: Option<RowRef<'_>>,
     ) -> Result<(), StorageError> {
-        let current = self.current.as_ref();
+        let place = shard_of(key.token, self.places.len() as u32) as usize;
+        let follows = self.last.replace(key.token) <= Some(key.token);
+        assert!(follows, "partitions are written in the order of the ring: {:?}", key.token);
+        if self.lanes.len() > 1 {
+            self.turn = usize::from(!TokenRange::any_contains(&self.inside, key.token));
+        }
+        let lane = self.lane();
+        let current = lane.current.as_ref().map(|(_, output)| output);
         let stored = current.map_or(0, Output::stored_length);
         let is_empty = current.is_none_or(|output| output.partitions() == 0);
-        let place = shard_of(key.token, self.places.len() as u32) as usize;
-        let follows = self.at.token.replace(key.token) <= Some(key.token);
-        assert!(follows, "partitions are written in the order of the ring: {:?}", key.token);
-        let moves = std::mem::replace(&mut self.at.place, place) != place && !is_empty;
-        if self.splitter.cuts(key.token, stored, is_empty) || moves {
+        let moves = std::mem::replace(&mut lane.place, place) != place && !is_empty;
+        if lane.splitter.cuts(key.token, stored, is_empty) || moves {
             self.complete().await?;
         }
-        if self.current.is_none() {
+        if self.lane().current.is_none() {
             self.create().await?;
         }
-        let output = self.current.as_mut().expect("an output was created for the partition");
-        output.start(key.bytes, deletion, static_row)
+        self.lane().output().start(key.bytes, deletion, static_row)
     }
 
     /// The next partition starts an SSTable of level 0.
     pub async fn cut(&mut self) -> Result<(), StorageError> {
         self.complete().await?;
-        self.at.token = None;
-        self.splitter = Splitter::new(Split::None, 0);
+        self.last = None;
+        self.lane().splitter = Splitter::new(Split::None, 0);
         Ok(())
     }
 
     /// What is being written, and what follows, lacks something: it does not count as repaired.
+    /// What is pending stays so, as in Cassandra.
     pub fn unrepaired(&mut self) {
-        self.options.repaired_at = 0;
-        if let Some(output) = &mut self.current {
-            output.unrepaired();
+        for lane in self.lanes.iter_mut().filter(|lane| lane.status.is_repaired()) {
+            lane.status = RepairStatus::Unrepaired;
+            if let Some((_, output)) = &mut lane.current {
+                output.unrepaired();
+            }
         }
     }
 
     /// Appends to the partition.
     pub async fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), StorageError> {
-        let output = self.current.as_mut().expect(STARTED);
+        let output = self.lane().output();
         output.append(unfiltered)?;
         output.drain().await?;
         Ok(())
@@ -218,7 +277,7 @@ impl<'a> Outputs<'a> {
         row: &PlainRow,
         bytes: &[u8],
     ) -> Result<(), StorageError> {
-        let output = self.current.as_mut().expect(STARTED);
+        let output = self.lane().output();
         output.append_plain(place, row, bytes)?;
         output.drain().await?;
         Ok(())
@@ -226,23 +285,23 @@ impl<'a> Outputs<'a> {
 
     /// Ends the partition.
     pub async fn end_partition(&mut self) -> Result<(), StorageError> {
-        let output = self.current.as_mut().expect(STARTED);
+        let output = self.lane().output();
         output.end()?;
         output.drain().await?;
         Ok(())
     }
 
-    /// Completes the last one, makes it durable and opens all.
+    /// Completes the last ones, makes them durable and opens all.
     pub async fn finish(&mut self, epoch: u64) -> Result<Vec<Arc<SSTable>>, StorageError> {
-        self.complete().await?;
+        for turn in 0..self.lanes.len() {
+            self.turn = turn;
+            self.complete().await?;
+        }
         let env = self.engine.env();
         let mut opened = Vec::with_capacity(self.new.places().len());
-        assert_eq!(
-            self.lengths.len(),
-            self.new.places().len(),
-            "all outputs that were begun are complete"
-        );
-        for ((directory, descriptor), written) in self.new.places().iter().zip(&self.lengths) {
+        let lengths: Option<Vec<u64>> = self.lengths.iter().copied().collect();
+        let lengths = lengths.expect("all outputs that were begun are complete");
+        for ((directory, descriptor), written) in self.new.places().iter().zip(&lengths) {
             let number = self.tables.next_number();
             let counter = self.table.is_counter();
             let new = SSTable::open(env, directory, descriptor, number, counter).await;
@@ -279,13 +338,14 @@ impl<'a> Outputs<'a> {
 
     /// What is written, complete.
     pub fn into_new(self) -> NewSSTables {
-        assert!(self.current.is_none(), "outputs are handed over when all of them are complete");
+        let are_complete = self.lengths.iter().all(Option::is_some);
+        assert!(are_complete, "outputs are handed over when all of them are complete");
         self.new
     }
 
     /// Removes what was written, unless nobody knows whether that was committed.
     pub async fn abandon(self) -> Result<(), StorageError> {
-        drop(self.current);
+        drop(self.lanes);
         self.new.abandon().await
     }
 }

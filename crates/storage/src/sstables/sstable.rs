@@ -1,18 +1,18 @@
 //! An SSTable as the node knows it: opened from its small components, named by a number.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use env::{Env, File, OpenOptions};
 use sstable::bti::PARTITIONS_TAIL_MAX;
 use sstable::descriptor::{Component, Descriptor, Format, NB};
-use sstable::statistics::Statistics;
 use sstable::table::{IndexParts, Parts, Table};
 
 use types::Uuid;
 
 use crate::error::StorageError;
+use crate::repair_status::RepairStatus;
 
 /// No small component is larger: what would be is no component of a table that anybody could open.
 const COMPONENT_BYTES_MAX: u64 = 1 << 30;
@@ -38,6 +38,9 @@ pub struct SSTable {
     pub(crate) epoch: u64,
     /// Its level, as its metadata name it.
     level: AtomicUsize,
+    /// Its state, as its metadata name it. The first shard changes it; others look at it where they
+    /// choose what to stream, never on the path of a request.
+    repair: Mutex<RepairStatus>,
     /// Something of it could not be read: no compaction begins on it of itself.
     is_suspect: AtomicBool,
 }
@@ -158,6 +161,10 @@ impl SSTable {
             created_millis: data.modified_millis.unwrap_or(now),
             epoch: 0,
             level: AtomicUsize::new(usize::try_from(table.statistics.stats.level).unwrap_or(0)),
+            repair: Mutex::new(RepairStatus::of(
+                table.statistics.stats.repaired_at,
+                table.statistics.stats.pending_repair,
+            )),
             is_suspect: AtomicBool::new(false),
             table: Arc::new(table),
         })
@@ -195,48 +202,65 @@ impl SSTable {
         // Metadata of another version keep the level that they have; a start puts it where it is
         // now.
         if descriptor.version == NB {
-            self.write_statistics(env, |statistics| statistics.stats.level = level as i32).await?;
+            self.write_statistics(env, level, self.repair_status()).await?;
         }
         self.level.store(level, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Its metadata say from the next start on that it was never repaired. Metadata of another
-    /// version stay.
-    pub(crate) async fn set_unrepaired(&self, env: &Env) -> Result<(), StorageError> {
-        match self.table.descriptor.version == NB {
-            true => self.write_statistics(env, |statistics| statistics.stats.repaired_at = 0).await,
-            false => Ok(()),
+    /// What incremental repair knows of it.
+    pub fn repair_status(&self) -> RepairStatus {
+        *self.repair.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Can its metadata be written anew? Those of another version cannot: to change its state it
+    /// is rewritten.
+    pub(crate) fn is_stampable(&self) -> bool {
+        self.table.descriptor.version == NB
+    }
+
+    /// Gives it another state, and makes that durable: its metadata are written anew.
+    pub(crate) async fn set_repair_status(
+        &self,
+        env: &Env,
+        status: RepairStatus,
+    ) -> Result<(), StorageError> {
+        assert!(self.is_stampable(), "the metadata of an SSTable of another version stay");
+        if self.repair_status() != status {
+            if !env.planted("repair_status_not_written") {
+                self.write_statistics(env, self.level(), status).await?;
+            }
+            *self.repair.lock().unwrap_or_else(PoisonError::into_inner) = status;
         }
+        Ok(())
     }
 
     /// Its metadata say so from now on; those of another version stay, but for the level.
     pub(crate) async fn stamp(&self, env: &Env, stamp: Stamp) -> Result<(), StorageError> {
         let stamp = Stamp { level: Stamp::level(stamp.level), ..stamp };
         self.level.store(stamp.level as usize, Ordering::Relaxed);
-        let stats = &self.table.statistics.stats;
-        let pending_repair = stamp.pending_repair.map(Uuid::to_bytes);
-        let is_so = (stats.level, stats.repaired_at, stats.pending_repair)
-            == (stamp.level, stamp.repaired_at, pending_repair);
-        if is_so || self.table.descriptor.version != NB {
+        let status = RepairStatus::of(stamp.repaired_at, stamp.pending_repair.map(Uuid::to_bytes));
+        let is_so =
+            self.table.statistics.stats.level == stamp.level && self.repair_status() == status;
+        if is_so || !self.is_stampable() {
             return Ok(());
         }
-        self.write_statistics(env, |statistics| {
-            statistics.stats.repaired_at = stamp.repaired_at;
-            statistics.stats.pending_repair = pending_repair;
-        })
-        .await
+        self.write_statistics(env, self.level(), status).await?;
+        *self.repair.lock().unwrap_or_else(PoisonError::into_inner) = status;
+        Ok(())
     }
 
-    /// Writes its metadata anew, with a change.
+    /// Writes its metadata anew.
     async fn write_statistics(
         &self,
         env: &Env,
-        change: impl FnOnce(&mut Statistics),
+        level: usize,
+        status: RepairStatus,
     ) -> Result<(), StorageError> {
         let mut statistics = self.table.statistics.clone();
-        statistics.stats.level = self.level() as i32;
-        change(&mut statistics);
+        statistics.stats.level = level as i32;
+        statistics.stats.repaired_at = status.repaired_at();
+        statistics.stats.pending_repair = status.session().map(Uuid::to_bytes);
         let path = self.path(&Component::Statistics);
         let written = env.write_file_atomically(&path, statistics.encode()).await;
         written.map_err(|error| StorageError::io("cannot write", path, error))

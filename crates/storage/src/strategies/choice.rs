@@ -5,6 +5,7 @@ use schema::CompactionParams;
 use types::Token;
 
 use crate::memtable::PartitionKey;
+use crate::repair_status::RepairStatus;
 
 /// What a choice needs to know of an SSTable.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +31,8 @@ pub struct Candidate {
     pub created_millis: i64,
     /// The level that its metadata name.
     pub level: usize,
-    /// When it was repaired, in milliseconds; 0 for never.
-    pub repaired_at: i64,
+    /// What incremental repair knows of it.
+    pub repair: RepairStatus,
     /// The share of its cells that are tombstones which may go, as estimated.
     pub droppable_ratio: f64,
     /// Estimated number of keys.
@@ -130,6 +131,8 @@ pub enum Reason {
     Relocate,
     /// The operator wants the partitions of one SSTable gone of which the node is no replica.
     Cleanup,
+    /// A repair wants what is in its ranges apart from the rest of one SSTable.
+    Anticompaction,
 }
 
 impl Reason {
@@ -142,6 +145,7 @@ impl Reason {
             Self::Garbage => "Remove deleted data",
             Self::Relocate => "Relocate sstables to correct disk",
             Self::Cleanup => "Cleanup",
+            Self::Anticompaction => "Anticompaction after repair",
             _ => "Compaction",
         }
     }

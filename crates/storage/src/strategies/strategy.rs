@@ -1,5 +1,8 @@
-//! A table's strategy: which class it is, and its state. SSTables that are repaired and those that
-//! are not never meet: each group has a strategy of its own (`CompactionStrategyManager`).
+//! A table's strategy: which class it is, and its state. SSTables that are repaired, those that are
+//! not, and those of each session of incremental repair never meet: each group has a strategy of
+//! its own (`CompactionStrategyManager`, `PendingRepairManager`).
+
+use std::collections::BTreeMap;
 
 use schema::{CompactionClass, CompactionParams};
 
@@ -9,6 +12,7 @@ use super::size_tiered::{SizeTiered, ids};
 use super::time_window::TimeWindow;
 use super::tombstones::TombstoneOptions;
 use super::unified::Unified;
+use crate::repair_status::RepairStatus;
 
 /// One group's strategy.
 #[derive(Clone, Debug)]
@@ -75,8 +79,21 @@ impl Class {
 #[derive(Clone, Debug)]
 pub struct Strategy {
     params: CompactionParams,
-    /// Of repaired SSTables, and of the others.
-    groups: [Class; 2],
+    /// As it begins.
+    fresh: Class,
+    /// By [`RepairStatus::group`]; of a session as long as it has SSTables.
+    groups: BTreeMap<RepairStatus, Class>,
+}
+
+/// The SSTables of a view by their groups, that of repaired ones first.
+type Groups<'a> = BTreeMap<RepairStatus, Vec<&'a Candidate>>;
+
+fn groups<'a>(view: &View<'a>) -> Groups<'a> {
+    let mut groups = Groups::new();
+    for table in view.tables {
+        groups.entry(table.repair.group()).or_default().push(table);
+    }
+    groups
 }
 
 impl Strategy {
@@ -97,8 +114,8 @@ impl Strategy {
                 asked.options.insert(name.to_owned(), value.to_string());
             }
         }
-        let groups = [Class::new(&asked, now_millis), Class::new(&asked, now_millis)];
-        Self { params: params.clone(), groups }
+        let fresh = Class::new(&asked, now_millis);
+        Self { params: params.clone(), fresh, groups: BTreeMap::new() }
     }
 
     /// What it was made of.
@@ -106,54 +123,46 @@ impl Strategy {
         &self.params
     }
 
-    fn group<'a>(view: &View<'a>, repaired: bool) -> Vec<&'a Candidate> {
-        view.tables.iter().filter(|table| (table.repaired_at != 0) == repaired).collect()
+    /// The strategy of a group: one that begins, if there is none.
+    fn class(&self, group: &RepairStatus) -> &Class {
+        self.groups.get(group).unwrap_or(&self.fresh)
     }
 
     /// What is to be compacted next, if anything is worth it.
     pub fn next(&mut self, view: &View<'_>) -> Option<Choice> {
+        let groups = groups(view);
+        self.groups.retain(|group, _| group.session().is_none() || groups.contains_key(group));
         let mut order = Vec::new();
-        for (class, repaired) in self.groups.iter_mut().zip([true, false]) {
-            let mine = Self::group(view, repaired);
-            if !mine.is_empty() {
-                order.push((class.pending(&mine, view), class, mine));
-            }
+        for (group, mine) in groups {
+            order.push((self.class(&group).pending(&mine, view), group, mine));
         }
         // the group with more to do first
         order.sort_by_key(|(pending, _, _)| std::cmp::Reverse(*pending));
-        order.into_iter().find_map(|(_, class, mine)| class.next(&mine, view))
+        order.into_iter().find_map(|(_, group, mine)| {
+            let class = self.groups.entry(group).or_insert_with(|| self.fresh.clone());
+            class.next(&mine, view)
+        })
     }
 
     /// About how many tasks are to be done.
     pub fn pending(&self, view: &View<'_>) -> usize {
-        let pending = |(class, repaired): (&Class, bool)| {
-            let mine = Self::group(view, repaired);
-            if mine.is_empty() { 0 } else { class.pending(&mine, view) }
-        };
-        self.groups.iter().zip([true, false]).map(pending).sum()
+        groups(view).iter().map(|(group, mine)| self.class(group).pending(mine, view)).sum()
     }
 
     /// Everything into one, or as few as the strategy has: `nodetool compact`, with
     /// `--split-output`.
     pub fn major(&self, view: &View<'_>, split: bool) -> Vec<Choice> {
-        let mut choices = Vec::new();
-        for (class, repaired) in self.groups.iter().zip([true, false]) {
-            let mine = Self::group(view, repaired);
-            if !mine.is_empty() {
-                choices.extend(class.major(&mine, view, split));
-            }
-        }
-        choices
+        let of = |(group, mine): (_, &Vec<_>)| self.class(group).major(mine, view, split);
+        groups(view).iter().flat_map(of).collect()
     }
 
-    /// These SSTables together: `nodetool compact --user-defined`.
+    /// These SSTables, those of a group together: `nodetool compact --user-defined`.
     pub fn user_defined(&self, view: &View<'_>, wanted: &[u64]) -> Vec<Choice> {
         let mut choices = Vec::new();
-        for (class, repaired) in self.groups.iter().zip([true, false]) {
-            let mut mine = Self::group(view, repaired);
+        for (group, mut mine) in groups(view) {
             mine.retain(|table| wanted.contains(&table.id));
             if !mine.is_empty() {
-                choices.push(class.user_defined(&mine, view));
+                choices.push(self.class(&group).user_defined(&mine, view));
             }
         }
         choices
@@ -162,21 +171,21 @@ impl Strategy {
     /// Notes that a task is done: what went in, and what came out.
     pub fn replaced(&mut self, removed: &[Candidate], added: &[Candidate]) {
         let Some(lowest) = removed.iter().map(|table| table.level).min() else { return };
-        let repaired = removed.iter().all(|table| table.repaired_at != 0);
-        let [of_repaired, of_others] = &mut self.groups;
-        let class = if repaired { of_repaired } else { of_others };
-        if let Class::Leveled(strategy) = class {
+        let group = removed.first().map(|table| table.repair.group());
+        let class = group.and_then(|group| self.groups.get_mut(&group));
+        if let Some(Class::Leveled(strategy)) = class {
             strategy.replaced(lowest, added);
         }
     }
 
     /// SSTables that cannot stay in the level that their metadata name: they go to level 0.
     pub fn displaced(&self, view: &View<'_>) -> Vec<u64> {
-        if !matches!(self.groups.first(), Some(Class::Leveled(_))) {
-            return Vec::new();
+        match self.fresh {
+            Class::Leveled(_) => {
+                groups(view).values().flat_map(|mine| Leveled::levels(mine).displaced()).collect()
+            }
+            _ => Vec::new(),
         }
-        let of = |repaired| Leveled::levels(&Self::group(view, repaired)).displaced();
-        [true, false].into_iter().flat_map(of).collect()
     }
 
     /// Those of some tables of which nothing is needed any more: they are dropped, not compacted.
@@ -190,13 +199,13 @@ impl Strategy {
     /// May tombstones of these tables go at all (`only_purge_repaired_tombstones`)?
     pub fn may_purge<'a>(&self, inputs: impl IntoIterator<Item = &'a Candidate>) -> bool {
         let options = TombstoneOptions::new(Given(&self.params));
-        !options.only_repaired || inputs.into_iter().all(|table| table.repaired_at != 0)
+        !options.only_repaired || inputs.into_iter().all(|table| table.repair.is_repaired())
     }
 
     /// Into how many shards of the ring a flush is split.
     pub fn flush_shards(&self, flush_bytes: f64) -> u32 {
-        match self.groups.last() {
-            Some(Class::Unified(strategy)) => strategy.sharding.shards(flush_bytes),
+        match &self.fresh {
+            Class::Unified(strategy) => strategy.sharding.shards(flush_bytes),
             _ => 1,
         }
     }

@@ -65,7 +65,7 @@ impl TombstoneOptions {
         tables: &[&Candidate],
         overlapping: &[&Candidate],
     ) -> Vec<u64> {
-        if self.only_repaired && tables.iter().any(|table| table.repaired_at == 0) {
+        if self.only_repaired && tables.iter().any(|table| !table.repair.is_repaired()) {
             return Vec::new();
         }
         let is_dead = |table: &&&Candidate| table.max_local_deletion_time < view.gc_before;

@@ -9,6 +9,7 @@ mod flush;
 mod kept;
 mod page_cache;
 mod reads;
+mod repairs;
 mod truncation;
 
 use std::collections::BTreeMap;

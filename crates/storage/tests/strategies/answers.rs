@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schema::CompactionParams;
-use storage::PartitionKey;
 use storage::compaction::{Candidate, Choice, Split, Strategy, View, boundary, shard_of};
+use storage::{PartitionKey, RepairStatus};
 use types::Token;
 
 /// When every scenario begins.
@@ -94,7 +94,7 @@ impl Scenario {
             max_local_deletion_time: int(7),
             created_millis: int(8),
             level: int(9) as usize,
-            repaired_at: int(10),
+            repair: RepairStatus::of(int(10), None),
             droppable_ratio: double(11),
             keys: int(12) as u64,
             cells: (int(14), int(15)),

@@ -1,11 +1,13 @@
 //! Single choices, spelled out, and laws over random tables, loads and options.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Drawn;
 use schema::CompactionParams;
-use storage::PartitionKey;
 use storage::compaction::{Candidate, Choice, Reason, Split, Splitter, Strategy, View};
-use types::Token;
+use storage::{PartitionKey, RepairStatus};
+use types::{Token, Uuid};
 
 use super::day::{Day, Load};
 use super::loads::params;
@@ -31,7 +33,7 @@ fn table(id: u64, bytes: u64, (from, to): (i64, i64)) -> Candidate {
         max_local_deletion_time: i64::MAX,
         created_millis: NOW * 1000,
         level: 0,
-        repaired_at: 0,
+        repair: RepairStatus::Unrepaired,
         droppable_ratio: 0.0,
         keys: 1000,
         cells: (10, 1000),
@@ -188,11 +190,64 @@ fn what_has_expired_is_dropped_if_nothing_older_is_alive() {
 fn repaired_and_others_stay_apart() {
     let params = params("SizeTieredCompactionStrategy", &[]);
     let mut tables: Vec<_> = (1..=6).map(|id| whole(id, 100 * MIB)).collect();
-    tables[0].repaired_at = 7;
-    tables[1].repaired_at = 7;
+    tables[0].repair = RepairStatus::Repaired(7);
+    tables[1].repair = RepairStatus::Repaired(8);
     assert_eq!(inputs(&params, &tables), [3, 4, 5, 6]);
     let strategy = Strategy::new(&params, 0);
     assert_eq!(view(&tables, |view| strategy.major(view, false)).len(), 2);
+}
+
+#[test]
+fn sessions_stay_apart_from_each_other_and_from_the_rest() {
+    let pending = |session| RepairStatus::Pending(Uuid(session));
+    let all = [RepairStatus::Unrepaired, pending(1), pending(2), RepairStatus::Repaired(7)];
+    for class in ["SizeTiered", "Leveled", "TimeWindow", "Unified"] {
+        let params = params(&format!("{class}CompactionStrategy"), &[]);
+        // three of each, by turns: too few for a task of any group
+        let mut tables: Vec<_> = (0..12).map(|id| whole(id, MIB)).collect();
+        for (table, status) in tables.iter_mut().zip(all.iter().cycle()) {
+            table.repair = *status;
+        }
+        let mut strategy = Strategy::new(&params, 0);
+        let of = |inputs: &[u64]| inputs.iter().map(|id| id % 4).collect::<BTreeSet<_>>();
+        let choices = view(&tables, |view| {
+            let mut choices = strategy.major(view, false);
+            choices.extend(strategy.user_defined(view, &[0, 1, 2, 3, 4, 5]));
+            choices.extend(strategy.next(view));
+            choices
+        });
+        assert!(choices.len() >= 8, "{class}: {choices:?}");
+        assert!(choices.iter().all(|choice| of(&choice.inputs).len() == 1), "{class}: {choices:?}");
+    }
+}
+
+/// What a session gives back keeps its level, unless another one of the group is in its place.
+#[test]
+fn each_state_has_its_own_levels() {
+    let params = params("LeveledCompactionStrategy", &[]);
+    let mut tables: Vec<_> = (1..=2).map(|id| whole(id, MIB)).collect();
+    tables.iter_mut().for_each(|table| table.level = 2);
+    tables[1].repair = RepairStatus::Pending(Uuid(1));
+    let strategy = Strategy::new(&params, 0);
+    assert_eq!(view(&tables, |view| strategy.displaced(view)), [0u64; 0]);
+    tables[1].repair = RepairStatus::Unrepaired;
+    assert_eq!(view(&tables, |view| strategy.displaced(view)), [2]);
+}
+
+#[test]
+fn tombstones_of_pending_tables_wait_for_their_repair() {
+    let only =
+        params("SizeTieredCompactionStrategy", &[("only_purge_repaired_tombstones", "true")]);
+    let strategy = Strategy::new(&only, 0);
+    let mut table = whole(1, MIB);
+    for (status, may) in [
+        (RepairStatus::Unrepaired, false),
+        (RepairStatus::Pending(Uuid(1)), false),
+        (RepairStatus::Repaired(7), true),
+    ] {
+        table.repair = status;
+        assert_eq!(strategy.may_purge([&table]), may, "{status:?}");
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schema::CompactionParams;
-use storage::PartitionKey;
 use storage::compaction::{Candidate, Choice, Reason, Split, Splitter, Strategy, View};
+use storage::{PartitionKey, RepairStatus};
 use types::Token;
 
 /// Bytes that a row stands for, and a tombstone.
@@ -240,7 +240,7 @@ impl Day {
             max_local_deletion_time: *ends.last().expect("rows"),
             created_millis: self.now * 1000,
             level,
-            repaired_at: 0,
+            repair: RepairStatus::Unrepaired,
             droppable_ratio: 0.0,
             keys: rows.len() as u64,
             cells: (1, rows.len() as i64),

@@ -1,0 +1,127 @@
+//! What incremental repair does to SSTables, over random sequences of steps: nothing is lost, ranges
+//! are split exactly, and SSTables of different states never meet.
+
+mod world;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use types::{Token, TokenRange};
+
+use world::{Plan, Step, run};
+
+const PLANS: [Plan; 4] = [
+    Plan {
+        class: "SizeTieredCompactionStrategy",
+        options: &[("min_sstable_size", "0"), ("min_threshold", "2")],
+    },
+    Plan {
+        class: "LeveledCompactionStrategy",
+        options: &[("sstable_size_in_mb", "1"), ("fanout_size", "2")],
+    },
+    Plan {
+        class: "TimeWindowCompactionStrategy",
+        options: &[("compaction_window_unit", "MINUTES"), ("min_threshold", "2")],
+    },
+    Plan {
+        class: "UnifiedCompactionStrategy",
+        options: &[
+            ("scaling_parameters", "T2"),
+            ("target_sstable_size", "1MiB"),
+            ("min_sstable_size", "0B"),
+            ("flush_size_override", "1MiB"),
+        ],
+    },
+];
+
+fn ranges() -> impl Strategy<Value = Vec<TokenRange>> {
+    let token = || any::<i64>().prop_map(Token);
+    let range = (token(), token()).prop_map(|(left, right)| TokenRange { left, right });
+    let ranges = prop::collection::vec(range, 1..4).prop_map(TokenRange::normalize);
+    prop_oneof![4 => ranges, 1 => Just(vec![TokenRange::ALL])]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (table, session) = (|| 0u8..2, || 1u8..4);
+    prop_oneof![
+        8 => table().prop_map(Step::Write),
+        1 => table().prop_map(Step::Major),
+        1 => (table(), any::<u8>()).prop_map(|(table, which)| Step::UserDefined(table, which)),
+        1 => table().prop_map(Step::Garbage),
+        1 => table().prop_map(Step::Scrub),
+        2 => Just(Step::Idle),
+        5 => (session(), ranges()).prop_map(|(session, ranges)| Step::Anticompact(session, ranges)),
+        2 => (ranges(), 0u64..60_000).prop_map(|(ranges, micros)| Step::Cancel(ranges, micros)),
+        6 => (session(), any::<bool>()).prop_map(|(session, ok)| Step::Release(session, ok)),
+        1 => Just(Step::Crash),
+        2 => (ranges(), 0u64..60_000).prop_map(|(ranges, micros)| Step::CrashIn(ranges, micros)),
+    ]
+}
+
+/// As many random sequences, drawn from a seed, and what they show together.
+fn runs(
+    plan: Plan,
+    count: u32,
+    bug: Option<&'static str>,
+) -> (Vec<String>, BTreeMap<&'static str, u64>) {
+    let mut counts = BTreeMap::new();
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let steps = prop::collection::vec(step(), 16..24);
+    for seed in 1..=u64::from(count) {
+        let drawn = steps.new_tree(&mut runner).expect("steps").current();
+        let seen = run(seed, plan, &drawn, bug);
+        for (what, count) in seen.counts {
+            *counts.entry(what).or_default() += count;
+        }
+        if !seen.wrong.is_empty() {
+            let steps = if bug.is_none() { format!("{drawn:?}") } else { String::new() };
+            let wrong = seen.wrong.into_iter().map(|wrong| format!("seed {seed}: {wrong} {steps}"));
+            return (wrong.collect(), counts);
+        }
+    }
+    (Vec::new(), counts)
+}
+
+fn holds(plan: Plan) -> BTreeMap<&'static str, u64> {
+    let (wrong, counts) = runs(plan, 16, None);
+    assert_eq!(wrong, [""; 0]);
+    for what in ["anticompacted", "refused", "cancelled", "repaired", "failed", "crashes"] {
+        assert!(counts.contains_key(what), "{what} never happened: {counts:?}");
+    }
+    counts
+}
+
+#[test]
+fn size_tiered() {
+    holds(PLANS[0]);
+}
+
+#[test]
+fn leveled() {
+    assert!(holds(PLANS[1]).contains_key("levels"));
+}
+
+#[test]
+fn time_windows() {
+    holds(PLANS[2]);
+}
+
+#[test]
+fn unified() {
+    holds(PLANS[3]);
+}
+
+/// Each of these bugs is found.
+#[test]
+fn bugs_would_be_found() {
+    for bug in [
+        "repair_states_mixed",
+        "repair_status_not_written",
+        "anticompaction_takes_all",
+        "anticompaction_loses_the_rest",
+    ] {
+        let (wrong, _) = runs(PLANS[0], 8, Some(bug));
+        assert!(!wrong.is_empty(), "{bug} is not found");
+    }
+}
