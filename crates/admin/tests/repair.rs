@@ -258,6 +258,7 @@ fn sessions_stand_in_cassandras_tables() {
     for (name, states) in [
         ("admin-after-list-all", &["FINALIZED", "FINALIZED"][..]),
         ("admin-running-list", &["PREPARED"]),
+        ("admin-cancelled-list-all", &["FINALIZED", "FINALIZED", "FAILED"]),
     ] {
         let idle = idle_of(name);
         assert_eq!(idle.len(), states.len(), "{name}");
@@ -289,6 +290,10 @@ fn sessions_stand_in_cassandras_tables() {
         *fake.repairs.cleanups.borrow_mut() = vec![cleaned("same"), cleaned("differing")];
     };
     table("admin-after-cleanup", both);
+    table("admin-cancelled-cleanup", |fake| {
+        let one = RepairCleanup { successful: vec![id(1)], ..cleaned("same") };
+        fake.repairs.cleanups.borrow_mut().push(one);
+    });
 }
 
 #[test]
