@@ -117,7 +117,12 @@ fn what_needs_no_node() {
     assert_eq!(run(&["bogusverb"]), (1, unknown, String::new()));
     let option = format!("nodetool: Found unexpected parameters: [--bogus]\n{hint}");
     assert_eq!(run(&["info", "--bogus"]), (1, option, String::new()));
-    assert_eq!(run(&["repair"]), (2, "nodetool: repair is not supported\n".into(), String::new()));
+    let unsupported = "nodetool: replaybatchlog is not supported\n".to_owned();
+    assert_eq!(run(&["replaybatchlog"]), (2, unsupported, String::new()));
+    let (code, out, _) = run(&["repair", "-pr", "-j", "x"]);
+    assert_eq!(code, 1);
+    assert!(out.starts_with("nodetool: job_threads: can not convert \"x\" to a int\n"), "{out}");
+    assert!(run(&["help", "repair"]).1.contains("--watch <command>"));
     let overview = run(&[]);
     assert!(overview.0 == 0 && overview.1.starts_with("usage: nodetool [--data-dir <dir>]"));
     assert_eq!(run(&["help"]), overview);

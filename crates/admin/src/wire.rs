@@ -2,8 +2,8 @@
 //!
 //! Both sides begin with [`MAGIC`], the name and version. The client then sends one request,
 //! `{"args":["flush","ks"]}`, the node one [`Outcome`] in JSON: a value, which the client prints,
-//! or why there is none. Of a verb that runs for long, outcomes with parts of its value come before,
-//! each with `"has_more":true`.
+//! or why there is none. Of a verb that runs for long, outcomes with parts of its value come
+//! before, each with `"has_more":true`.
 
 use serde_json::{Value, json};
 

@@ -258,6 +258,7 @@ fn sessions_stand_in_cassandras_tables() {
     for (name, states) in [
         ("admin-after-list-all", &["FINALIZED", "FINALIZED"][..]),
         ("admin-running-list", &["PREPARED"]),
+        ("admin-cancelled-list-all", &["FINALIZED", "FINALIZED", "FAILED"]),
     ] {
         let idle = idle_of(name);
         assert_eq!(idle.len(), states.len(), "{name}");
@@ -289,6 +290,10 @@ fn sessions_stand_in_cassandras_tables() {
         *fake.repairs.cleanups.borrow_mut() = vec![cleaned("same"), cleaned("differing")];
     };
     table("admin-after-cleanup", both);
+    table("admin-cancelled-cleanup", |fake| {
+        let one = RepairCleanup { successful: vec![id(1)], ..cleaned("same") };
+        fake.repairs.cleanups.borrow_mut().push(one);
+    });
 }
 
 #[test]
@@ -309,7 +314,8 @@ fn tables_have_each_figure_of_its_own() {
     });
     let out = say_with(fake, "repair_admin summarize-pending -v").0.out;
     let row = "ks       | t     | 600 bytes (6 sstables / 3 sessions) | 100 bytes (1 sstables / 1 \
-               sessions) | 200 bytes (2 sstables / 1 sessions) | 300 bytes (3 sstables / 1 sessions)\n";
+               sessions) | 200 bytes (2 sstables / 1 sessions) \
+               | 300 bytes (3 sstables / 1 sessions)\n";
     assert!(out.ends_with(row), "{out}");
     let fake = Fake::default();
     fake.repairs.cleanups.borrow_mut().push(RepairCleanup {
@@ -443,7 +449,8 @@ fn json_has_the_events_and_the_end_in_however_many_parts() {
     assert_eq!(
         text.out,
         "[2026-11-22 07:42:55,904] Starting repair command #1\n\
-         [2026-11-22 07:42:55,904] Repair session 1 for range [gr\u{f6}\u{df}e] finished (progress: 85%)\n\
+         [2026-11-22 07:42:55,904] Repair session 1 for range [gr\u{f6}\u{df}e] finished \
+         (progress: 85%)\n\
          [2026-11-22 07:42:55,904] one\n\
          [2026-11-22 07:42:55,904] so\nfar\n\
          [2026-11-22 07:42:55,904] nothing of nothing (progress: 0%)\n\

@@ -194,7 +194,8 @@ fn a_repair_is_watched_in_parts() {
         let text = env.helper(move || call(&["repair", "--watch", "1"])).await;
         let said: Vec<_> = text.lines().filter_map(|line| line.split_once("] ")).collect();
         let said: Vec<_> = said.into_iter().map(|(_, message)| message).collect();
-        let found = "condition satisfied queried for parent session status and discovered repair completed.";
+        let found = "condition satisfied queried for parent session status and discovered repair \
+                     completed.";
         assert_eq!(said, ["gr\u{fc}\u{df}e", "done", "finished", found, "done"]);
         let json = env.helper(move || again(&["--format", "json", "repair"])).await;
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();

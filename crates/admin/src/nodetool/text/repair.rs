@@ -30,7 +30,8 @@ pub(super) fn watched(all: &[WatchedRepair]) -> String {
         if let (Some(end), None) = (&of.end, &of.error) {
             let state = if end.has_failed { "failed" } else { "completed" };
             let found = format!(
-                "condition satisfied queried for parent session status and discovered repair {state}."
+                "condition satisfied queried for parent session status and discovered repair \
+                 {state}."
             );
             line(&mut text, of.at_unix_millis, &found);
             for message in &end.messages {

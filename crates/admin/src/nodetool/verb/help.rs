@@ -72,8 +72,10 @@ const USES: &[(&str, &str)] = &[
         "[list [-a | --all] [-st <token>] [-et <token>]] \
          | cancel (-s | --session) <session> [-f | --force] \
          | cleanup [-f | --force] [-st <token>] [-et <token>] [<keyspace> [<table>...]] \
-         | summarize-pending [-v | --verbose] [-st <token>] [-et <token>] [<keyspace> [<table>...]] \
-         | summarize-repaired [-v | --verbose] [-st <token>] [-et <token>] [<keyspace> [<table>...]]",
+         | summarize-pending [-v | --verbose] [-st <token>] [-et <token>] \
+         [<keyspace> [<table>...]] \
+         | summarize-repaired [-v | --verbose] [-st <token>] [-et <token>] \
+         [<keyspace> [<table>...]]",
     ),
     ("ring", "[<keyspace>]"),
     (
@@ -136,8 +138,8 @@ and keyspaces that have not begun are not repaired. Its first line has the numbe
     ),
     (
         "repair_admin",
-        "Sessions are those of incremental repairs. 'list' shows those that run, with -a all that are
-known. 'cancel' ends one, from its coordinator or with -f. 'cleanup' moves data of sessions that
+        "Sessions are those of incremental repairs. 'list' shows those that run, with -a all that
+are known. 'cancel' ends one, from its coordinator or with -f. 'cleanup' moves data of sessions that
 are over; the node does so by itself, with -f it ends compactions that are in the way.
 'summarize-pending' and 'summarize-repaired' tell how much waits for the end of a repair, and when
 data was last repaired. Nothing here ends a full repair.

@@ -6,6 +6,11 @@ use super::args::Args;
 use super::{Selection, VerbError, refused, selection};
 use crate::model::{RepairOrder, RepairScope};
 
+/// The key of data centers that take part.
+const CENTERS: &str = "dataCenters";
+/// The kind of preview that is none.
+const REAL: &str = "NONE";
+
 /// A verb of repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RepairVerb {
@@ -54,85 +59,96 @@ pub enum RepairVerb {
 }
 
 /// The command line of `repair`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairArguments {
     /// What to repair.
     pub of: Selection,
-    sequential: bool,
-    parallel_centers: bool,
-    local_center: bool,
-    centers: Vec<String>,
-    hosts: Vec<String>,
-    start_token: String,
-    end_token: String,
-    primary_range: bool,
-    full: bool,
-    force: bool,
-    preview: bool,
-    validate: bool,
-    job_threads: i32,
-    trace: bool,
-    pull: bool,
-    optimise_streams: bool,
-    skip_paxos: bool,
-    paxos_only: bool,
-    ignore_unreplicated: bool,
+    /// Cassandra's map, but for the node's own data center.
+    options: BTreeMap<String, String>,
+    /// Only with nodes of the node's own data center.
+    in_local_center: bool,
+    /// Primary ranges, of some nodes only.
+    leaves_primary_ranges: bool,
 }
 
 impl RepairArguments {
+    /// As `Repair.createOptions` has it.
+    fn read(args: &mut Args) -> Result<Self, VerbError> {
+        let is_full = args.flag(&["-full", "--full"]);
+        let preview = preview(args, is_full);
+        let is_real = preview == REAL;
+        let paxos_only = args.flag(&["-paxos-only", "--paxos-only"]) && is_real;
+        let skip_paxos = args.flag(&["-skip-paxos", "--skip-paxos"]);
+        let primary_range = args.flag(&["-pr", "--partitioner-range"]);
+        let centers = args.values(&["-dc", "--in-dc"], "specific_dc")?;
+        let hosts = args.values(&["-hosts", "--in-hosts"], "specific_host")?;
+        let (start, end) = tokens(args)?;
+        let mut options = vec![
+            ("parallelism", parallelism(args).to_owned()),
+            ("primaryRange", primary_range.to_string()),
+            ("incremental", (!is_full && !paxos_only).to_string()),
+            ("jobThreads", job_threads(args)?.to_string()),
+            ("trace", args.flag(&["-tr", "--trace"]).to_string()),
+            ("pullRepair", args.flag(&["-pl", "--pull"]).to_string()),
+            ("forceRepair", args.flag(&["-force", "--force"]).to_string()),
+            ("previewKind", preview.to_owned()),
+            ("optimiseStreams", args.flag(&["-os", "--optimise-streams"]).to_string()),
+            (
+                "ignoreUnreplicatedKeyspaces",
+                args.flag(&["-iuk", "--ignore-unreplicated-keyspaces"]).to_string(),
+            ),
+            ("repairPaxos", (!skip_paxos && is_real).to_string()),
+            ("paxosOnly", paxos_only.to_string()),
+            (CENTERS, centers.join(",")),
+            ("hosts", hosts.join(",")),
+        ];
+        options.extend(range(&start, &end).map(|range| ("ranges", range)));
+        let in_local_center = args.flag(&["-local", "--in-local-dc"]);
+        // what is left is no option
+        let of = selection(args);
+        options.push(("columnFamilies", of.tables.join(",")));
+        let options = options.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        let leaves_primary_ranges = primary_range && !(centers.is_empty() && hosts.is_empty());
+        Ok(Self { of, options, in_local_center, leaves_primary_ranges })
+    }
+
     /// Does it ask for primary ranges of some nodes only? Ranges would stay that nobody repairs.
     pub(crate) fn leaves_primary_ranges(&self) -> bool {
-        self.primary_range && !(self.centers.is_empty() && self.hosts.is_empty())
+        self.leaves_primary_ranges
     }
 
     /// Must it be known in which data center the node is?
     pub(crate) fn needs_local_center(&self) -> bool {
-        self.local_center
+        self.in_local_center
     }
 
-    /// What the node is asked for, of one keyspace, as `Repair.createOptions` has it.
+    /// What the node is asked for, of one keyspace.
     pub(crate) fn order(&self, keyspace: String, local_center: &str) -> RepairOrder {
-        let preview = match (self.validate, self.preview, self.full) {
-            (true, ..) => "REPAIRED",
-            (false, true, true) => "ALL",
-            (false, true, false) => "UNREPAIRED",
-            (false, false, _) => "NONE",
-        };
-        let parallelism = match (self.sequential, self.parallel_centers) {
-            (true, _) => "sequential",
-            (false, true) => "dc_parallel",
-            (false, false) => "parallel",
-        };
-        let is_real = preview == "NONE";
-        let paxos_only = self.paxos_only && is_real;
-        let centers = match self.local_center {
-            true => local_center.to_owned(),
-            false => self.centers.join(","),
-        };
-        let mut options = BTreeMap::from(
-            [
-                ("parallelism", parallelism.to_owned()),
-                ("primaryRange", self.primary_range.to_string()),
-                ("incremental", (!self.full && !paxos_only).to_string()),
-                ("jobThreads", self.job_threads.to_string()),
-                ("trace", self.trace.to_string()),
-                ("columnFamilies", self.of.tables.join(",")),
-                ("pullRepair", self.pull.to_string()),
-                ("forceRepair", self.force.to_string()),
-                ("previewKind", preview.to_owned()),
-                ("optimiseStreams", self.optimise_streams.to_string()),
-                ("ignoreUnreplicatedKeyspaces", self.ignore_unreplicated.to_string()),
-                ("repairPaxos", (!self.skip_paxos && is_real).to_string()),
-                ("paxosOnly", paxos_only.to_string()),
-                ("dataCenters", centers),
-                ("hosts", self.hosts.join(",")),
-            ]
-            .map(|(key, value)| (key.to_owned(), value)),
-        );
-        if let Some(range) = range(&self.start_token, &self.end_token) {
-            options.insert("ranges".to_owned(), range);
+        let mut options = self.options.clone();
+        if self.in_local_center {
+            options.insert(CENTERS.to_owned(), local_center.to_owned());
         }
         RepairOrder { keyspace, options }
+    }
+}
+
+/// `Repair.getPreviewKind`
+fn preview(args: &mut Args, is_full: bool) -> &'static str {
+    let validate = args.flag(&["-vd", "--validate"]);
+    match (validate, args.flag(&["-prv", "--preview"])) {
+        (true, _) => "REPAIRED",
+        (false, true) if is_full => "ALL",
+        (false, true) => "UNREPAIRED",
+        (false, false) => REAL,
+    }
+}
+
+fn parallelism(args: &mut Args) -> &'static str {
+    let sequential = args.flag(&["-seq", "--sequential"]);
+    match (sequential, args.flag(&["-dcpar", "--dc-parallel"])) {
+        (true, _) => "sequential",
+        (false, true) => "dc_parallel",
+        (false, false) => "parallel",
     }
 }
 
@@ -157,29 +173,7 @@ fn repair(args: &mut Args) -> Result<RepairVerb, VerbError> {
             _ => refused(format!("--watch must be the number of a repair command, not {command}")),
         };
     }
-    let mut of = RepairArguments {
-        sequential: args.flag(&["-seq", "--sequential"]),
-        parallel_centers: args.flag(&["-dcpar", "--dc-parallel"]),
-        local_center: args.flag(&["-local", "--in-local-dc"]),
-        centers: args.values(&["-dc", "--in-dc"], "specific_dc")?,
-        hosts: args.values(&["-hosts", "--in-hosts"], "specific_host")?,
-        primary_range: args.flag(&["-pr", "--partitioner-range"]),
-        full: args.flag(&["-full", "--full"]),
-        force: args.flag(&["-force", "--force"]),
-        preview: args.flag(&["-prv", "--preview"]),
-        validate: args.flag(&["-vd", "--validate"]),
-        job_threads: job_threads(args)?,
-        trace: args.flag(&["-tr", "--trace"]),
-        pull: args.flag(&["-pl", "--pull"]),
-        optimise_streams: args.flag(&["-os", "--optimise-streams"]),
-        skip_paxos: args.flag(&["-skip-paxos", "--skip-paxos"]),
-        paxos_only: args.flag(&["-paxos-only", "--paxos-only"]),
-        ignore_unreplicated: args.flag(&["-iuk", "--ignore-unreplicated-keyspaces"]),
-        ..RepairArguments::default()
-    };
-    (of.start_token, of.end_token) = tokens(args)?;
-    of.of = selection(args);
-    Ok(RepairVerb::Repair(Box::new(of)))
+    Ok(RepairVerb::Repair(Box::new(RepairArguments::read(args)?)))
 }
 
 fn job_threads(args: &mut Args) -> Result<i32, VerbError> {
