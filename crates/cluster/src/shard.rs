@@ -39,7 +39,7 @@ use crate::own_cql::OwnCql;
 use crate::paxos::{Acceptors, Paxos};
 use crate::peers::{Peers, patience};
 use crate::read::Reads;
-use crate::repair::{RepairCoordinator, Repairs};
+use crate::repair::{LocalSessions, Ongoing, RepairCoordinator, Repairs};
 use crate::replica::Replica;
 use crate::replica_read::ReplicaReads;
 use crate::request_metrics::ClientRequests;
@@ -211,9 +211,10 @@ impl Shard {
             &estimates,
             &virtual_tables,
         );
-        let topology = Topology::new(&context, components, &peers, registry);
+        let ongoing = Rc::<Ongoing>::default();
+        let topology = Topology::new(&context, components, &peers, &ongoing, registry);
         let (of, streaming) = ((&context, &peers), topology.streaming());
-        let repairs = Repairs::new(of, components, streaming, &own_cql);
+        let repairs = Repairs::new(of, components, (streaming, &ongoing), &own_cql);
         let replica = paths.replica(&context, components, &peers, &schema, &repairs);
         components.add(&peers);
         components.add(&clients);
@@ -370,6 +371,11 @@ impl Shard {
     /// What coordinates repairs; on the first shard.
     pub fn repairs(&self) -> &Rc<RepairCoordinator> {
         self.repairs.coordinator()
+    }
+
+    /// The incremental repairs that this node has part in; on the first shard.
+    pub fn repair_sessions(&self) -> &Rc<LocalSessions> {
+        self.repairs.sessions()
     }
 
     /// What fills caches with what was saved of them.

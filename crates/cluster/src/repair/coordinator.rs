@@ -12,7 +12,7 @@ use env::Class;
 use env::sync::Semaphore;
 use internode::Verb;
 use metrics::Level;
-use repair::wire::{Cleanup, FailSession, Prepare, PreviewKind};
+use repair::wire::{Cleanup, FailSession, Prepare, PreviewKind, SessionState};
 use repair::{NodeSettings, RepairOptions};
 use ring::Ring;
 use schema::{Keyspace, Strategy, Table};
@@ -20,6 +20,7 @@ use types::{Address, TokenRange, Uuid};
 
 use super::asks::Asks;
 use super::command::{EventKind, RepairCommand, Step};
+use super::consistent::{Coordinated, LocalSession};
 use super::history::History;
 use super::job::{JobDone, Jobs, Session};
 use super::neighbors::{Among, CommonRange, Neighborhood, all_shown, common};
@@ -37,6 +38,7 @@ pub struct RepairCoordinator {
     shard: Rc<ShardContext>,
     peers: Rc<Peers>,
     participant: Rc<Participant>,
+    coordinated: Rc<Coordinated>,
     jobs: Rc<Jobs>,
     asks: Rc<Asks>,
     history: Rc<History>,
@@ -53,10 +55,23 @@ struct Running {
     nodes: BTreeSet<Address>,
 }
 
+impl Running {
+    fn is_incremental(&self) -> bool {
+        self.options.is_incremental && !self.options.preview.is_preview()
+    }
+
+    /// When what is repaired counts as that, in milliseconds since 1970; 0 for never: not all
+    /// replicas take part (`ActiveRepairService.getRepairedAt`).
+    fn repaired_at(&self, now: i64) -> i64 {
+        let is_everybody = self.options.is_global() && self.sessions.iter().all(|it| !it.skips);
+        if self.options.is_incremental && is_everybody { now } else { 0 }
+    }
+}
+
 impl RepairCoordinator {
     pub(super) fn new(
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
-        participant: &Rc<Participant>,
+        (participant, coordinated): (&Rc<Participant>, &Rc<Coordinated>),
         jobs: &Rc<Jobs>,
         asks: &Rc<Asks>,
         history: &Rc<History>,
@@ -65,6 +80,7 @@ impl RepairCoordinator {
             shard: Rc::clone(shard),
             peers: Rc::clone(peers),
             participant: Rc::clone(participant),
+            coordinated: Rc::clone(coordinated),
             jobs: Rc::clone(jobs),
             asks: Rc::clone(asks),
             history: Rc::clone(history),
@@ -250,8 +266,20 @@ impl RepairCoordinator {
             self.give_up(&running).await;
             return Err(Some(why));
         }
+        let is_incremental = running.is_incremental();
+        if is_incremental && let Err(why) = self.set_apart(&running).await {
+            self.give_up(&running).await;
+            return Err(Some(why));
+        }
         command.reach(Step::Repairing);
         let (done, failed) = self.sessions(&running).await;
+        if is_incremental
+            && !failed
+            && let Err(why) = self.finalize(&running).await
+        {
+            self.give_up(&running).await;
+            return Err(Some(why));
+        }
         command.reach(Step::Repaired);
         if !is_preview {
             let ranges: Vec<TokenRange> =
@@ -297,11 +325,6 @@ impl RepairCoordinator {
         );
         self.peers.note(Level::Info, text.clone());
         self.tell(command, EventKind::Start, text);
-        if options.is_incremental && !options.preview.is_preview() {
-            return Err(Some(
-                "this release coordinates no incremental repairs: repair with --full".to_owned(),
-            ));
-        }
         if options.is_paxos_only {
             return Err(Some(
                 "paxos_variant v1 has nothing to repair: --paxos-only is for v2".to_owned(),
@@ -383,7 +406,7 @@ impl RepairCoordinator {
             parent: of.command.id,
             ranges: of.options.ranges.iter().copied().collect(),
             is_incremental: of.options.is_incremental,
-            repaired_at: 0,
+            repaired_at: of.repaired_at(self.shard.unix_millis()),
             is_global: of.options.is_global(),
             preview: of.options.preview,
         };
@@ -441,6 +464,7 @@ impl RepairCoordinator {
                 parallelism: of.options.parallelism,
                 only_pulls: of.options.is_pull,
                 optimises: of.options.optimises_streams(),
+                is_incremental: of.is_incremental(),
                 preview: of.options.preview,
             });
             let (this, command) = (Rc::clone(self), Rc::clone(&of.command));
@@ -505,6 +529,30 @@ impl RepairCoordinator {
         Err(())
     }
 
+    /// Has all nodes set apart what is to be repaired.
+    async fn set_apart(&self, of: &Running) -> Result<(), String> {
+        let (id, local) = (of.command.id, self.local()?);
+        let parent = self.participant.parent(id).ok_or("the repair was ended")?;
+        let now = self.shard.unix_millis() / 1000;
+        let session = LocalSession {
+            id,
+            state: SessionState::Preparing,
+            coordinator: local,
+            tables: parent.tables,
+            repaired_at: parent.repaired_at,
+            ranges: parent.ranges.into_iter().collect(),
+            participants: of.nodes.iter().copied().chain([local]).collect(),
+            started: now,
+            updated: now,
+        };
+        self.coordinated.prepare(session, &of.nodes).await
+    }
+
+    /// Has all nodes count it as repaired.
+    async fn finalize(&self, of: &Running) -> Result<(), String> {
+        self.coordinated.finalize(of.command.id, &of.nodes).await
+    }
+
     async fn clean_up(&self, of: &Running) {
         let mut payload = Vec::new();
         Cleanup { parent: of.command.id }.write(&mut payload);
@@ -513,6 +561,9 @@ impl RepairCoordinator {
     }
 
     async fn give_up(&self, of: &Running) {
+        if of.is_incremental() {
+            self.coordinated.fail(of.command.id, &of.nodes).await;
+        }
         let mut payload = Vec::new();
         FailSession { session: of.command.id }.write(&mut payload);
         self.to_all(&of.nodes, Verb::FailedSessionMsg, &payload).await;

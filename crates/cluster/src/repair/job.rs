@@ -31,6 +31,7 @@ pub(super) struct Session {
     pub parallelism: Parallelism,
     pub only_pulls: bool,
     pub optimises: bool,
+    pub is_incremental: bool,
     pub preview: PreviewKind,
 }
 
@@ -132,7 +133,7 @@ impl Jobs {
             Level::Info,
             format!("{head} Requesting merkle trees for {} (to [{}])", job.table, all.join(", ")),
         );
-        if of.parallelism != Parallelism::Parallel {
+        if of.parallelism != Parallelism::Parallel && !of.is_incremental {
             self.snapshots(job, &nodes, local).await?;
         }
         let trees = self.trees(of, job, &nodes, (local, now)).await?;
@@ -335,7 +336,7 @@ impl Jobs {
                     ranges: sync.ranges.clone(),
                     only_fetches: sync.only_fetches,
                     preview: of.preview,
-                    pending_repair: None,
+                    pending_repair: Some(of.parent).filter(|_| of.is_incremental),
                 };
                 self.participant.exchange(job, exchange).await.map_err(failed)?
             }

@@ -6,11 +6,13 @@
 
 mod asks;
 mod command;
+mod consistent;
 mod coordinator;
 mod history;
 mod job;
 mod life;
 mod neighbors;
+mod ongoing;
 mod parents;
 mod participant;
 mod preview;
@@ -22,7 +24,9 @@ use std::time::Duration;
 
 use env::Class;
 use internode::{FailureReason, Verb};
-use repair::wire::{FailSession, SyncResponse, ValidationResponse};
+use repair::wire::{
+    FailSession, FinalizePromise, PrepareConsistentResponse, SyncResponse, ValidationResponse,
+};
 use storage::shards::{Components, Remote};
 use streaming::Streaming;
 use types::{Address, Reader};
@@ -33,10 +37,15 @@ use crate::peers::Peers;
 use crate::shard_context::ShardContext;
 use asks::Asks;
 pub use command::{EventKind, RepairCommand, RepairEnd, RepairEvent, STEPS};
+use consistent::Coordinated;
+pub use consistent::{
+    CleanedUp, LocalSession, LocalSessions, PendingOf, PendingPart, RepairedParts,
+};
 pub use coordinator::RepairCoordinator;
 use history::History;
 use job::Jobs;
 use life::Life;
+pub(crate) use ongoing::Ongoing;
 use participant::Participant;
 use replies::Replies;
 use validator::Validator;
@@ -50,6 +59,7 @@ pub(crate) struct Repairs {
     others: Remote<Repairs>,
     life: Rc<Life>,
     participant: Rc<Participant>,
+    sessions: Rc<LocalSessions>,
     replies: Rc<Replies>,
     coordinator: Rc<RepairCoordinator>,
 }
@@ -58,21 +68,26 @@ impl Repairs {
     pub fn new(
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
         components: &Components,
-        streaming: &Rc<Streaming>,
+        (streaming, ongoing): (&Rc<Streaming>, &Rc<Ongoing>),
         cql: &Rc<OwnCql>,
     ) -> Rc<Self> {
         let validator = Validator::new(&shard.engine);
         components.add(&validator);
         let (of, life) = ((shard, peers), Rc::<Life>::default());
         let asks = Asks::new(shard, peers);
-        let participant = Participant::new(of, streaming, components.remote(), &asks);
+        let sessions = LocalSessions::new(of, (&life, &asks, ongoing), cql);
+        let validators = components.remote();
+        let participant = Participant::new(of, streaming, validators, (&asks, &sessions));
         let replies = Replies::new(shard, &life);
         let history = Rc::new(History::new(cql, peers));
         let jobs = Jobs::new(of, &participant, &asks, &replies, &history);
-        let coordinator = RepairCoordinator::new(of, &participant, &jobs, &asks, &history);
+        let coordinated = Coordinated::new(of, &sessions, &asks, &replies);
+        let part = (&participant, &coordinated);
+        let coordinator = RepairCoordinator::new(of, part, &jobs, &asks, &history);
         let shard = Rc::clone(shard);
         let others = components.remote();
-        let repairs = Rc::new(Self { shard, others, life, participant, replies, coordinator });
+        let repairs =
+            Rc::new(Self { shard, others, life, participant, sessions, replies, coordinator });
         components.add(&repairs);
         repairs
     }
@@ -80,8 +95,14 @@ impl Repairs {
     /// This node is about to be in a ring; on the first shard.
     pub fn join(self: &Rc<Self>, membership: &Rc<Membership>) {
         self.life.know(membership);
+        self.sessions.start();
         let watched = Rc::downgrade(self);
         self.shard.env.spawn(Class::Background, watch(watched));
+    }
+
+    /// The incremental repairs that it has part in; on the first shard.
+    pub fn sessions(&self) -> &Rc<LocalSessions> {
+        &self.sessions
     }
 
     /// What coordinates repairs; on the first shard.
@@ -125,7 +146,27 @@ impl Repairs {
             Verb::FailedSessionMsg => {
                 let of = FailSession::read(&mut reader).map_err(|_| FailureReason::Unknown)?;
                 self.participant.end_of(from, of.session);
+                self.replies.phase(of.session, from, false);
+                self.sessions.serve(from, verb, payload, |_| None).await
+            }
+            Verb::PrepareConsistentRsp => {
+                let of = PrepareConsistentResponse::read(&mut reader);
+                let of = of.map_err(|_| FailureReason::Unknown)?;
+                self.replies.phase(of.session, from, of.is_success);
                 Ok(())
+            }
+            Verb::FinalizePromiseMsg => {
+                let of = FinalizePromise::read(&mut reader).map_err(|_| FailureReason::Unknown)?;
+                self.replies.phase(of.session, from, of.is_promised);
+                Ok(())
+            }
+            Verb::PrepareConsistentReq
+            | Verb::FinalizeProposeMsg
+            | Verb::FinalizeCommitMsg
+            | Verb::StatusReq
+            | Verb::StatusRsp => {
+                let parent = |id| self.participant.parent(id);
+                self.sessions.serve(from, verb, payload, parent).await
             }
             verb => self.participant.serve(from, verb, payload).await,
         }

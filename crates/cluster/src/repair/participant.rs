@@ -27,6 +27,7 @@ use streaming::{Announced, Give, Only, Plan, Streaming};
 use types::{Address, Reader, TokenRange, Uuid};
 
 use super::asks::Asks;
+use super::consistent::LocalSessions;
 use super::parents::{Asked, NoPart, Parent, Parents};
 use super::validator::{TreeShape, Validator};
 use crate::peers::Peers;
@@ -42,6 +43,7 @@ pub(super) struct Participant {
     streaming: Rc<Streaming>,
     validators: Remote<Validator>,
     asks: Rc<Asks>,
+    sessions: Rc<LocalSessions>,
     parents: RefCell<Parents>,
     /// What a sequential repair is to validate.
     held: RefCell<BTreeMap<JobDescription, Vec<Chosen>>>,
@@ -66,7 +68,7 @@ impl Participant {
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
         streaming: &Rc<Streaming>,
         validators: Remote<Validator>,
-        asks: &Rc<Asks>,
+        (asks, sessions): (&Rc<Asks>, &Rc<LocalSessions>),
     ) -> Rc<Self> {
         let slots = validators.count() + VALIDATIONS_MORE;
         Rc::new(Self {
@@ -75,6 +77,7 @@ impl Participant {
             streaming: Rc::clone(streaming),
             validators,
             asks: Rc::clone(asks),
+            sessions: Rc::clone(sessions),
             parents: RefCell::default(),
             held: RefCell::default(),
             slots: Semaphore::new(slots as u64),
@@ -124,11 +127,6 @@ impl Participant {
 
     /// A repair is about to begin.
     pub fn prepare(&self, from: Address, of: &Prepare) -> Result<(), String> {
-        if of.is_incremental && !of.preview.is_preview() {
-            return Err(
-                "this release takes no part in incremental repairs: repair with --full".to_owned()
-            );
-        }
         let schema = self.shard.schema();
         let mut keyspace: Option<&str> = None;
         for id in &of.tables {
@@ -219,6 +217,9 @@ impl Participant {
     /// Why it cannot.
     pub async fn validate(&self, job: &JobDescription, now: i64) -> Result<Vec<Tree>, String> {
         let table = self.table(job)?;
+        if let Some(parent) = job.parent {
+            self.sessions.set_repairing(parent).await?;
+        }
         let _slot = self.slots.acquire(1).await;
         let held = self.held.borrow_mut().remove(job);
         let chosen = match held {
@@ -402,6 +403,11 @@ impl Participant {
         if is_its {
             self.end(parent);
         }
+    }
+
+    /// A repair that it takes part in.
+    pub fn parent(&self, id: Uuid) -> Option<Parent> {
+        self.parents.borrow().get(id).cloned()
     }
 
     /// Forgets a repair, and what was held for it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use env::sync::{OneshotReceiver, OneshotSender, oneshot};
 use repair::tree::Tree;
 use repair::wire::{JobDescription, SessionSummary, SyncResponse, ValidationResponse};
-use types::Address;
+use types::{Address, Uuid};
 
 use super::life::Life;
 use crate::shard_context::ShardContext;
@@ -30,12 +30,19 @@ pub(super) struct Replies {
     life: Rc<Life>,
     trees: RefCell<BTreeMap<(JobDescription, Address), OneshotSender<Trees>>>,
     syncs: RefCell<BTreeMap<(JobDescription, Address, Address), OneshotSender<Synced>>>,
+    /// Steps of incremental repairs that nodes are to take.
+    phases: RefCell<BTreeMap<(Uuid, Address), OneshotSender<bool>>>,
 }
 
 impl Replies {
     pub fn new(shard: &Rc<ShardContext>, life: &Rc<Life>) -> Rc<Self> {
-        let (trees, syncs) = (RefCell::default(), RefCell::default());
-        Rc::new(Self { shard: Rc::clone(shard), life: Rc::clone(life), trees, syncs })
+        Rc::new(Self {
+            shard: Rc::clone(shard),
+            life: Rc::clone(life),
+            trees: RefCell::default(),
+            syncs: RefCell::default(),
+            phases: RefCell::default(),
+        })
     }
 
     /// From now on the trees of a node are taken.
@@ -54,6 +61,32 @@ impl Replies {
         let (told, heard) = oneshot();
         self.syncs.borrow_mut().insert((job.clone(), source, destination), told);
         heard
+    }
+
+    /// The same of a step of an incremental repair.
+    pub fn expect_phase(&self, repair: Uuid, from: Address) -> OneshotReceiver<bool> {
+        let (told, heard) = oneshot();
+        self.phases.borrow_mut().insert((repair, from), told);
+        heard
+    }
+
+    /// A node took it, or will not.
+    pub fn phase(&self, repair: Uuid, from: Address, is_taken: bool) {
+        if let Some(told) = self.phases.borrow_mut().remove(&(repair, from)) {
+            let _ = told.send(is_taken);
+        }
+    }
+
+    /// No step of an incremental repair is waited for any more.
+    pub fn forget_phase(&self, repair: Uuid) {
+        self.phases.borrow_mut().retain(|(of, _), _| *of != repair);
+    }
+
+    /// An incremental repair failed: nobody waits for anything of it.
+    pub fn failed(&self, repair: Uuid) {
+        self.forget_phase(repair);
+        self.trees.borrow_mut().retain(|(of, _), _| of.parent != Some(repair));
+        self.syncs.borrow_mut().retain(|(of, _, _), _| of.parent != Some(repair));
     }
 
     /// A node sent its trees. What nobody waits for is dropped.
