@@ -172,6 +172,24 @@ fn trees_are_in_cassandras_order() {
 }
 
 #[test]
+fn are_written_in_steps() {
+    for parts in vectors("5.0.9", "split") {
+        let bytes = hex(parts[0]);
+        let tree = read(&bytes);
+        let nodes = 2 * tree.leaf_count() - 1;
+        for step in [1, 2, 7, 1000] {
+            let (mut writer, mut out, mut steps) = (tree.writer(), Vec::new(), 1);
+            while writer.write_nodes(step, &mut out) {
+                steps += 1;
+            }
+            assert_eq!(out, bytes);
+            assert_eq!(steps, nodes.div_ceil(step));
+            assert!(!writer.write_nodes(step, &mut out) && out == bytes);
+        }
+    }
+}
+
+#[test]
 fn take_32_bytes_a_leaf() {
     let tree = Tree::new(TokenRange::ALL, 16);
     let leaves = 1 << 16;
