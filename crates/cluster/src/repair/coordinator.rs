@@ -290,7 +290,7 @@ impl RepairCoordinator {
             self.give_up(&running).await;
             return Err(None);
         }
-        self.clean_up(&running).await;
+        self.clean_up(&running);
         let done: Vec<JobDone> = done.into_iter().flat_map(|(_, jobs)| jobs).collect();
         Ok(match is_preview {
             true => {
@@ -553,20 +553,30 @@ impl RepairCoordinator {
         self.coordinated.finalize(of.command.id, &of.nodes).await
     }
 
-    async fn clean_up(&self, of: &Running) {
+    /// Who does not hear that it is over forgets it by itself.
+    fn clean_up(&self, of: &Running) {
         let mut payload = Vec::new();
         Cleanup { parent: of.command.id }.write(&mut payload);
-        // who does not hear of it forgets the repair by itself
-        self.to_all(&of.nodes, Verb::CleanupMsg, &payload).await;
+        self.tell_all(&of.nodes, Verb::CleanupMsg, &payload);
     }
 
     async fn give_up(&self, of: &Running) {
         if of.is_incremental() {
-            self.coordinated.fail(of.command.id, &of.nodes).await;
+            return self.coordinated.fail(of.command.id, &of.nodes).await;
         }
         let mut payload = Vec::new();
         FailSession { session: of.command.id }.write(&mut payload);
-        self.to_all(&of.nodes, Verb::FailedSessionMsg, &payload).await;
+        self.tell_all(&of.nodes, Verb::FailedSessionMsg, &payload);
+    }
+
+    /// Sends a message to nodes, and waits for none of them.
+    fn tell_all(&self, nodes: &BTreeSet<Address>, verb: Verb, payload: &[u8]) {
+        for node in nodes.iter().copied() {
+            let (asks, payload) = (Rc::clone(&self.asks), payload.to_vec());
+            self.shard.env.spawn(Class::Streaming, async move {
+                let _ = asks.ask(node, verb, payload).await;
+            });
+        }
     }
 }
 

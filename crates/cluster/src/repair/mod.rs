@@ -73,12 +73,12 @@ impl Repairs {
     ) -> Rc<Self> {
         let validator = Validator::new(&shard.engine);
         components.add(&validator);
-        let (of, life) = ((shard, peers), Rc::<Life>::default());
-        let asks = Asks::new(shard, peers);
+        let (of, life) = ((shard, peers), Life::new(shard));
+        let asks = Asks::new(of, &life);
         let sessions = LocalSessions::new(of, (&life, &asks, ongoing), cql);
         let validators = components.remote();
         let participant = Participant::new(of, streaming, validators, (&asks, &sessions));
-        let replies = Replies::new(shard, &life);
+        let replies = Replies::new(&life);
         let history = Rc::new(History::new(cql, peers));
         let jobs = Jobs::new(of, &participant, &asks, &replies, &history);
         let coordinated = Coordinated::new(of, &sessions, &asks, &replies);
@@ -124,20 +124,23 @@ impl Repairs {
         let heard = self
             .others
             .call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
-                first.hear(from, verb, &payload).await
+                first.hear(from, verb, payload).await
             })
             .await;
         heard.unwrap_or(Err(FailureReason::Unknown))
     }
 
-    async fn hear(&self, from: Address, verb: Verb, payload: &[u8]) -> Result<(), FailureReason> {
+    async fn hear(&self, from: Address, verb: Verb, payload: Vec<u8>) -> Result<(), FailureReason> {
+        // a stranger has no part in what a ring repairs
+        if !self.participant.knows(from) {
+            return Err(FailureReason::Unknown);
+        }
+        if verb == Verb::ValidationRsp {
+            return self.hear_trees(from, payload).await;
+        }
+        let payload = payload.as_slice();
         let mut reader = Reader::new(payload);
         match verb {
-            Verb::ValidationRsp => {
-                let of = ValidationResponse::read(&mut reader);
-                self.replies.validated(from, of.map_err(|_| FailureReason::Unknown)?);
-                Ok(())
-            }
             Verb::SyncRsp => {
                 let of = SyncResponse::read(&mut reader);
                 self.replies.synced(from, of.map_err(|_| FailureReason::Unknown)?);
@@ -170,6 +173,20 @@ impl Repairs {
             }
             verb => self.participant.serve(from, verb, payload).await,
         }
+    }
+}
+
+impl Repairs {
+    /// A node sends its trees. Deep ones take longer to read than a shard's other tasks may wait.
+    async fn hear_trees(&self, from: Address, payload: Vec<u8>) -> Result<(), FailureReason> {
+        // what nobody waits for is not worth reading
+        if !self.replies.is_expected(from) {
+            return Ok(());
+        }
+        let read = move || ValidationResponse::read(&mut Reader::new(&payload));
+        let of = self.shard.env.helper(read).await.map_err(|_| FailureReason::Unknown)?;
+        self.replies.validated(from, of);
+        Ok(())
     }
 }
 

@@ -195,13 +195,15 @@ impl Participant {
                 None
             }
         };
-        let mut payload = Vec::new();
-        let answer = ValidationResponse { desc, trees };
-        if let Err(error) = answer.write(&mut payload) {
-            return self
-                .note(Level::Error, format!("{head} cannot write trees of {name}: {error}"));
-        }
-        drop(answer);
+        // deep trees take longer to write down than a shard's other tasks may wait
+        let written = self.shard.env.helper(move || written(desc, trees)).await;
+        let payload = match written {
+            Ok(payload) => payload,
+            Err(error) => {
+                let text = format!("{head} cannot write trees of {name}: {error}");
+                return self.note(Level::Error, text);
+            }
+        };
         if let Err(why) = self.asks.ask(to, Verb::ValidationRsp, payload).await {
             let text = format!(
                 "{head} /{to} did not take the merkle tree of {name} ({why}): its repair fails, \
@@ -431,6 +433,11 @@ impl Participant {
         self.parents.borrow().coordinators()
     }
 
+    /// Is a node in this one's ring?
+    pub fn knows(&self, node: Address) -> bool {
+        self.peers.ring().is_some_and(|ring| ring.find(node).is_some())
+    }
+
     /// Is that this node?
     pub fn is_local(&self, node: Address) -> bool {
         self.local() == Some(node)
@@ -445,6 +452,19 @@ fn is_new(asked: Result<Asked, NoPart>) -> Result<bool, String> {
         Ok(Asked::Refused) => Err("it failed before, or comes too late".to_owned()),
         Err(why) => Err(why.to_string()),
     }
+}
+
+/// An answer with trees, in Cassandra's order.
+fn written(
+    desc: JobDescription,
+    mut trees: Option<Vec<Tree>>,
+) -> Result<Vec<u8>, repair::wire::Unwritable> {
+    if let Some(trees) = &mut trees {
+        trees.sort_by(Tree::order);
+    }
+    let mut payload = Vec::new();
+    ValidationResponse { desc, trees }.write(&mut payload)?;
+    Ok(payload)
 }
 
 fn read<T>(read: Result<T, repair::wire::PayloadError>) -> Result<T, FailureReason> {

@@ -32,6 +32,8 @@ use crate::shard_context::ShardContext;
 
 /// How often sessions are looked at that nothing becomes of.
 const LOOK: Duration = Duration::from_secs(60);
+/// A coordinator that is down so many looks in a row is gone.
+const LOOKS_DOWN: u32 = 5;
 /// One of which nothing was heard for so long is asked about, in seconds.
 const ASKED_AFTER: i64 = 300;
 /// One that has not ended by then fails, in seconds (`LocalSessions.AUTO_FAIL_TIMEOUT`).
@@ -95,6 +97,9 @@ pub struct LocalSessions {
     /// Sessions that set SSTables apart now: what stops that.
     preparing: RefCell<BTreeMap<Uuid, Rc<Cell<bool>>>>,
     is_loaded: Cell<bool>,
+    /// Of sessions that are not over: when their coordinators were started, and how often in a row
+    /// they were down.
+    coordinators: RefCell<BTreeMap<Uuid, (Option<i32>, u32)>>,
     /// Who wants to know that a session failed: who coordinates it.
     failures: RefCell<Vec<Box<dyn Fn(Uuid)>>>,
 }
@@ -115,6 +120,7 @@ impl LocalSessions {
             sessions: RefCell::default(),
             preparing: RefCell::default(),
             is_loaded: Cell::default(),
+            coordinators: RefCell::default(),
             failures: RefCell::default(),
         })
     }
@@ -505,18 +511,37 @@ impl LocalSessions {
             let idle = now - session.updated;
             match session.is_over() {
                 true => self.look_at_ended(&session, idle).await,
-                false if idle > FAILED_AFTER && session.state != SessionState::FinalizePromised => {
-                    let text = format!("[repair #{}] failed: nothing became of it", session.id);
-                    self.note(Level::Warn, text);
-                    self.fail(session.id, false).await;
+                false => {
+                    let is_lost = self.is_lost(&session);
+                    let is_free = session.state != SessionState::FinalizePromised;
+                    if is_free && (is_lost || idle > FAILED_AFTER) {
+                        let why = if is_lost { "its coordinator is gone" } else { "nothing came" };
+                        let text = format!("[repair #{}] failed: {why}", session.id);
+                        self.note(Level::Warn, text);
+                        self.fail(session.id, false).await;
+                    } else if is_lost || idle > ASKED_AFTER {
+                        self.ask_about(&session).await;
+                    }
                 }
-                false if idle > ASKED_AFTER || !self.life.is_up(session.coordinator) => {
-                    self.ask_about(&session).await;
-                }
-                false => {}
             }
         }
+        let is_open = |id: &Uuid| self.get(*id).is_some_and(|session| !session.is_over());
+        self.coordinators.borrow_mut().retain(|id, _| is_open(id));
         self.release_strangers().await;
+    }
+
+    /// Is the coordinator of a session gone for good, or has it started again? Then it knows nothing
+    /// of it, or that it failed, unless all had promised.
+    fn is_lost(&self, session: &LocalSession) -> bool {
+        let node = session.coordinator;
+        if self.local() == Some(node) {
+            return false;
+        }
+        let now = self.life.start(node);
+        let mut coordinators = self.coordinators.borrow_mut();
+        let (start, looks) = coordinators.entry(session.id).or_insert((now, 0));
+        *looks = if self.life.is_up(node) { 0 } else { *looks + 1 };
+        *looks >= LOOKS_DOWN || *start != now
     }
 
     async fn look_at_ended(&self, session: &LocalSession, idle: i64) {
