@@ -58,7 +58,9 @@ impl<'a> Task<'a> {
         let inputs: Option<Vec<_>> = choice.inputs.iter().map(find).collect();
         let inputs = inputs.filter(|inputs| !inputs.is_empty())?;
         let task = Self { of: of.clone(), choice, inputs, work };
-        (look.mixes || task.status().is_some()).then_some(task)
+        // a change of levels merges nothing
+        let may_meet = task.choice.moves || task.status().is_some();
+        (may_meet || look.mixes).then_some(task)
     }
 
     /// The state of its outputs; none if its inputs must not meet.

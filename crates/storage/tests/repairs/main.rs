@@ -106,6 +106,32 @@ fn leveled() {
     assert!(holds(PLANS[1]).contains_key("levels"));
 }
 
+/// What two sessions give back at once overlaps what took its place in its level, in each group:
+/// all of it goes to level 0.
+#[test]
+fn levels_are_settled_in_each_group() {
+    let all = || vec![TokenRange::ALL];
+    let fill = || {
+        let writes = std::iter::repeat_n(Step::Write(0), 7);
+        let (before, after) = ([Step::Auto(false)], [Step::Auto(true), Step::Idle]);
+        before.into_iter().chain(writes).chain(after)
+    };
+    let mut steps = Vec::new();
+    for session in 1..=3 {
+        steps.extend(fill());
+        steps.push(Step::Anticompact(session, all()));
+        if session == 1 {
+            steps.push(Step::Release(session, true));
+        }
+    }
+    steps.extend(fill());
+    let at_once = [Step::Auto(false), Step::Release(2, true), Step::Release(3, false)];
+    steps.extend(at_once.into_iter().chain([Step::Auto(true), Step::Idle]));
+    let seen = run(1, PLANS[1], &steps, None);
+    assert_eq!(seen.wrong, [""; 0]);
+    assert!(seen.counts["levels"] >= 10, "{:?}", seen.counts);
+}
+
 #[test]
 fn time_windows() {
     holds(PLANS[2]);
