@@ -18,10 +18,9 @@ use storage::commitlog::{LogEvent, Position};
 use storage::shards::{Job, Shards};
 use storage::snapshot::{SNAPSHOTS, Snapshot};
 use storage::{
-    Anticompaction, DiskFailure, Engine, Import, KeyRef, NodeStore, Options, Outcome, PartitionKey,
-    Scrub, StorageError, table_directory,
+    DiskFailure, Engine, Import, KeyRef, NodeStore, Options, PartitionKey, Scrub, StorageError,
+    table_directory,
 };
-use types::{Token, TokenRange, Uuid};
 
 use crate::failed::Failed;
 use crate::operation::{Answer, Column, Query, Range, Row, TABLES, Value, Write};
@@ -33,8 +32,6 @@ use crate::target::Target;
 /// What the names of the files begin with that say up to where the log's records of a table are
 /// void.
 pub const TRUNCATION: &str = "truncated-";
-/// The session of all repairs: one goes on with what another has left pending.
-const REPAIR: Uuid = Uuid(1);
 /// Requests that wait at a shard.
 const QUEUE_LIMIT: usize = 1024;
 
@@ -45,8 +42,6 @@ pub enum Order {
     Flush(u8),
     /// `nodetool compact`.
     Compact(u8),
-    /// An incremental repair has half of the ring; and it ends well, or fails, or goes on.
-    Repair(u8, Option<Outcome>),
     /// `nodetool snapshot`, with its name and a time to live.
     Snapshot(u8, String, Option<i64>),
     /// `nodetool clearsnapshot`, or the end of that time.
@@ -317,16 +312,6 @@ impl Door {
         match order {
             Order::Flush(table) => node.flush(tables::table(table).id).await.map(drop),
             Order::Compact(table) => node.compactions().merge_all(tables::table(table).id).await,
-            Order::Repair(table, outcome) => {
-                let upper = TokenRange { left: Token(0), right: Token::MIN };
-                let tables = [(tables::table(table).id, vec![upper])].into();
-                let wanted = Anticompaction { session: REPAIR, tables, finalized: Vec::new() };
-                node.repairs().anticompact(wanted, Rc::default()).await?;
-                match outcome {
-                    Some(outcome) => node.repairs().release(REPAIR, outcome).await,
-                    None => Ok(()),
-                }
-            }
             Order::Snapshot(table, name, ttl) => {
                 let mut wanted = snapshot(env, name);
                 wanted.expires_at = ttl.map(|millis| wanted.created_at + millis);

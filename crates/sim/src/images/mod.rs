@@ -7,8 +7,8 @@
 //! there. Then a node in a world of its own starts on each: it must show what the history allows,
 //! take writes, flush, compact, and start once more after another power cut.
 //!
-//! The operator flushes, compacts, truncates, repairs, takes and removes snapshots, imports and
-//! backs up. A hook of the disk (`World::watch_disk`) hears of each change. A disk is kept as it would be
+//! The operator flushes, compacts, truncates, takes and removes snapshots, imports and backs up. A
+//! hook of the disk (`World::watch_disk`) hears of each change. A disk is kept as it would be
 //! before the change, torn in it, and after it.
 //!
 //! `cargo xtask campaign images` prints how many images there were of each kind of change.

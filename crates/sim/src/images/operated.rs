@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use env::{Env, Instant, Rng};
-use storage::Outcome;
 
 use crate::engine_node::{Door, Order};
 use crate::operation::TABLES;
@@ -46,12 +45,7 @@ impl Operated {
         let table = self.rng.below(u64::from(TABLES)) as u8;
         let number = self.names.get() + 1;
         match self.rng.below(8) {
-            0 => Order::Compact(table),
-            1 => {
-                let outcomes = [None, Some(Outcome::Failed), Some(Outcome::Repaired(1))];
-                let which = self.rng.below(outcomes.len() as u64) as usize;
-                Order::Repair(table, outcomes.into_iter().nth(which).flatten())
-            }
+            0 | 1 => Order::Compact(table),
             2 => Order::Flush(table),
             3 | 4 => {
                 self.names.set(number);
