@@ -9,7 +9,7 @@ use storage::{Chosen, Engine};
 use types::{TokenRange, Uuid};
 
 use crate::host::Host;
-use crate::plan::Only;
+use crate::only::Only;
 use crate::wire::Request;
 
 /// A file that is sent.

@@ -335,29 +335,16 @@ impl RepairCoordinator {
         let found = schema.keyspace(keyspace).ok_or_else(gone)?;
         let scope = self.scope(found).map_err(Some)?;
         let scope = scope.ok_or_else(|| Some("this node is in no ring".to_owned()))?;
-        let of = Neighborhood { ring: &scope.ring, placement: &scope.placement };
-        let among = Among { centers: &options.data_centers, hosts: &options.hosts };
-        let mut ranges = Vec::new();
-        for range in &options.ranges {
-            let neighbors = of.neighbors(keyspace, *range, among).map_err(Some)?;
-            if neighbors.is_empty() {
-                if options.ignores_unreplicated {
-                    continue;
-                }
-                let range = super::neighbors::shown(*range);
-                return Err(Some(format!(
-                    "Nothing to repair for {range} in {keyspace} - aborting"
+        let ranges = match self.neighbors(keyspace, &scope, &options)? {
+            ranges if ranges.is_empty() => {
+                return Ok(Err(format!(
+                    "Nothing to repair for {} in {keyspace} - unreplicated keyspace is ignored \
+                     since repair was called with --ignore-unreplicated-keyspaces",
+                    all_shown(&options.ranges.iter().copied().collect::<Vec<_>>())
                 )));
             }
-            ranges.push((*range, neighbors));
-        }
-        if ranges.is_empty() {
-            return Ok(Err(format!(
-                "Nothing to repair for {} in {keyspace} - unreplicated keyspace is ignored since \
-                 repair was called with --ignore-unreplicated-keyspaces",
-                all_shown(&options.ranges.iter().copied().collect::<Vec<_>>())
-            )));
-        }
+            ranges => ranges,
+        };
         let is_up = |node: &Address| scope.ring.find(*node).is_some_and(|at| scope.ring.is_up(at));
         let mut sessions = common(ranges);
         if options.is_forced {
@@ -377,6 +364,29 @@ impl RepairCoordinator {
             return Err(Some(format!("Endpoint not alive: /{down}")));
         }
         Ok(Ok(Running { command: Rc::clone(command), options, tables, sessions, nodes }))
+    }
+
+    /// Ranges, and who else has each of them.
+    fn neighbors(
+        &self,
+        keyspace: &str,
+        scope: &Scope,
+        options: &RepairOptions,
+    ) -> Result<Vec<(TokenRange, BTreeSet<Address>)>, Option<String>> {
+        let of = Neighborhood { ring: &scope.ring, placement: &scope.placement };
+        let among = Among { centers: &options.data_centers, hosts: &options.hosts };
+        let mut ranges = Vec::new();
+        for range in &options.ranges {
+            let neighbors = of.neighbors(keyspace, *range, among).map_err(Some)?;
+            if !neighbors.is_empty() {
+                ranges.push((*range, neighbors));
+            } else if !options.ignores_unreplicated {
+                let range = super::neighbors::shown(*range);
+                let text = format!("Nothing to repair for {range} in {keyspace} - aborting");
+                return Err(Some(text));
+            }
+        }
+        Ok(ranges)
     }
 
     /// The tables that are asked for, in order.

@@ -37,10 +37,10 @@ use crate::peers::Peers;
 use crate::shard_context::ShardContext;
 use asks::Asks;
 pub use command::{EventKind, RepairCommand, RepairEnd, RepairEvent, STEPS};
-use consistent::Coordinated;
 pub use consistent::{
-    CleanedUp, LocalSession, LocalSessions, PendingOf, PendingPart, RepairedParts,
+    CleanedUp, LocalSession, LocalSessions, PendingOf, PendingPart, RepairReport, RepairedParts,
 };
+use consistent::{Coordinated, Upkeep};
 pub use coordinator::RepairCoordinator;
 use history::History;
 use job::Jobs;
@@ -60,6 +60,8 @@ pub(crate) struct Repairs {
     life: Rc<Life>,
     participant: Rc<Participant>,
     sessions: Rc<LocalSessions>,
+    upkeep: Rc<Upkeep>,
+    report: RepairReport,
     replies: Rc<Replies>,
     coordinator: Rc<RepairCoordinator>,
 }
@@ -75,7 +77,9 @@ impl Repairs {
         components.add(&validator);
         let (of, life) = ((shard, peers), Life::new(shard));
         let asks = Asks::new(of, &life);
-        let sessions = LocalSessions::new(of, (&life, &asks, ongoing), cql);
+        let sessions = LocalSessions::new(of, (&asks, ongoing), cql);
+        let upkeep = Upkeep::new(shard, &sessions, (&life, &asks));
+        let report = RepairReport::new(&shard.engine, &sessions);
         let validators = components.remote();
         let participant = Participant::new(of, streaming, validators, (&asks, &sessions));
         let replies = Replies::new(&life);
@@ -86,8 +90,17 @@ impl Repairs {
         let coordinator = RepairCoordinator::new(of, part, &jobs, &asks, &history);
         let shard = Rc::clone(shard);
         let others = components.remote();
-        let repairs =
-            Rc::new(Self { shard, others, life, participant, sessions, replies, coordinator });
+        let repairs = Rc::new(Self {
+            shard,
+            others,
+            life,
+            participant,
+            sessions,
+            upkeep,
+            report,
+            replies,
+            coordinator,
+        });
         components.add(&repairs);
         repairs
     }
@@ -95,7 +108,7 @@ impl Repairs {
     /// This node is about to be in a ring; on the first shard.
     pub fn join(self: &Rc<Self>, membership: &Rc<Membership>) {
         self.life.know(membership);
-        self.sessions.start();
+        self.upkeep.start();
         let watched = Rc::downgrade(self);
         self.shard.env.spawn(Class::Background, watch(watched));
     }
@@ -103,6 +116,11 @@ impl Repairs {
     /// The incremental repairs that it has part in; on the first shard.
     pub fn sessions(&self) -> &Rc<LocalSessions> {
         &self.sessions
+    }
+
+    /// What is known of them; on the first shard.
+    pub fn report(&self) -> &RepairReport {
+        &self.report
     }
 
     /// What coordinates repairs; on the first shard.

@@ -255,7 +255,7 @@ impl Participant {
         job: &JobDescription,
         table: &Table,
     ) -> Result<Vec<Chosen>, StorageError> {
-        // what an incremental one is about was flushed when it began, and its previews count no more
+        // what an incremental one is about was flushed when it began; its previews count no more
         let is_incremental = {
             let parents = self.parents.borrow();
             job.parent.and_then(|id| parents.get(id)).is_some_and(|parent| parent.is_incremental)

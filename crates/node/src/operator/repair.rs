@@ -69,9 +69,9 @@ impl RepairOperator for Operations {
     }
 
     async fn pending_repairs(&self, scope: &RepairScope) -> Answer<Vec<PendingStats>> {
-        let sessions = self.shard.repair_sessions();
+        let report = self.shard.repair_report();
         let of = |(keyspace, table, id, ranges): Scoped| {
-            let pending = sessions.pending_of(id, &ranges);
+            let pending = report.pending_of(id, &ranges);
             PendingStats {
                 keyspace,
                 table,
@@ -85,9 +85,9 @@ impl RepairOperator for Operations {
     }
 
     async fn repair_stats(&self, scope: &RepairScope) -> Answer<Vec<RepairStats>> {
-        let sessions = self.shard.repair_sessions();
+        let report = self.shard.repair_report();
         let of = |(keyspace, table, id, ranges): Scoped| {
-            let parts = sessions.repaired(id, &ranges);
+            let parts = report.repaired(id, &ranges);
             let times = || parts.iter().map(|(_, at)| *at);
             let section = |(range, at): &(TokenRange, i64)| RepairedSection {
                 start: range.left.to_string(),
@@ -108,7 +108,7 @@ impl RepairOperator for Operations {
     async fn clean_up_repairs(&self, scope: &RepairScope, _: bool) -> Answer<Vec<RepairCleanup>> {
         let mut all = Vec::new();
         for (keyspace, table, id, ranges) in self.scoped(scope)? {
-            let cleaned = self.shard.repair_sessions().clean_up(id, &ranges).await;
+            let cleaned = self.shard.repair_report().clean_up(id, &ranges).await;
             let texts = |ids: Vec<Uuid>| ids.iter().map(Uuid::to_string).collect();
             let (successful, unsuccessful) = (texts(cleaned.done), texts(cleaned.left));
             all.push(RepairCleanup { keyspace, table, successful, unsuccessful });

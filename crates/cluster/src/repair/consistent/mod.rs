@@ -15,11 +15,15 @@
 //! Who has promised does not fail by itself: it asks the others how the repair ended.
 
 mod coordinated;
+mod report;
 mod sections;
 mod session;
 mod sessions;
 mod store;
+mod upkeep;
 
 pub(super) use coordinated::Coordinated;
+pub use report::{CleanedUp, PendingOf, PendingPart, RepairReport, RepairedParts};
 pub use session::LocalSession;
-pub use sessions::{CleanedUp, LocalSessions, PendingOf, PendingPart, RepairedParts};
+pub use sessions::LocalSessions;
+pub(super) use upkeep::Upkeep;

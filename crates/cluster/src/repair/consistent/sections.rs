@@ -86,7 +86,6 @@ mod tests {
         assert_eq!(sections(&whole, &one), [(range(0, 100), 5), (range(100, 0), 0)]);
         let all = [range(-50, 0), range(0, 50), range(50, -50)];
         assert_eq!(sections(&all, &[(all.to_vec(), 5)]), [(TokenRange::ALL, 5)]);
-        let all = [range(-10, 90), range(95, 200)];
         let of = |left, right| BTreeSet::from([range(left, right)]);
         assert!(is_superseded(&of(50, 80), 5, &repaired));
         assert!(!is_superseded(&of(50, 81), 5, &repaired));

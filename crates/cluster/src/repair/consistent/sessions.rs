@@ -4,9 +4,8 @@
 //! again at each start, and each minute, for what a crash or a late stream left behind.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::{Rc, Weak};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use env::Class;
 use internode::{FailureReason, Verb};
@@ -19,77 +18,19 @@ use schema::TableId;
 use storage::{Anticompaction, Outcome};
 use types::{Address, Reader, TokenRange, Uuid};
 
-use super::sections::{is_superseded, sections};
 use super::session::LocalSession;
 use super::store::Store;
 use crate::own_cql::OwnCql;
 use crate::peers::Peers;
 use crate::repair::asks::Asks;
-use crate::repair::life::Life;
 use crate::repair::ongoing::Ongoing;
 use crate::repair::parents::Parent;
 use crate::shard_context::ShardContext;
-
-/// How often sessions are looked at that nothing becomes of.
-const LOOK: Duration = Duration::from_secs(60);
-/// A coordinator that is down so many looks in a row is gone.
-const LOOKS_DOWN: u32 = 5;
-/// One of which nothing was heard for so long is asked about, in seconds.
-const ASKED_AFTER: i64 = 300;
-/// One that has not ended by then fails, in seconds (`LocalSessions.AUTO_FAIL_TIMEOUT`).
-const FAILED_AFTER: i64 = 24 * 3_600;
-/// One that ended is forgotten after so long, in seconds (`LocalSessions.AUTO_DELETE_TIMEOUT`).
-const FORGOTTEN_AFTER: i64 = 24 * 3_600;
-
-/// SSTables and bytes of sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PendingPart {
-    /// Bytes of data, as stored.
-    pub bytes: u64,
-    /// SSTables.
-    pub sstables: u64,
-    /// The sessions.
-    pub sessions: Vec<Uuid>,
-}
-
-impl PendingPart {
-    fn add(&mut self, session: Uuid, of: storage::PendingSSTables) {
-        self.bytes += of.bytes;
-        self.sstables += of.count;
-        self.sessions.push(session);
-    }
-}
-
-/// What of a table waits for the end of sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PendingOf {
-    /// All of it.
-    pub total: PendingPart,
-    /// Of sessions under way.
-    pub pending: PendingPart,
-    /// Of those that succeeded.
-    pub finalized: PendingPart,
-    /// Of those that failed.
-    pub failed: PendingPart,
-}
-
-/// Parts of a table, and when each was repaired last: milliseconds since 1970, 0 for never.
-pub type RepairedParts = Vec<(TokenRange, i64)>;
-
-/// Sessions of a table that are over, by whether their SSTables wait no more.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CleanedUp {
-    /// Those that have none left.
-    pub done: Vec<Uuid>,
-    /// Those that still have.
-    pub left: Vec<Uuid>,
-}
 
 /// All of them; on the first shard.
 pub struct LocalSessions {
     shard: Rc<ShardContext>,
     peers: Rc<Peers>,
-    life: Rc<Life>,
     asks: Rc<Asks>,
     ongoing: Rc<Ongoing>,
     store: Store,
@@ -97,9 +38,6 @@ pub struct LocalSessions {
     /// Sessions that set SSTables apart now: what stops that.
     preparing: RefCell<BTreeMap<Uuid, Rc<Cell<bool>>>>,
     is_loaded: Cell<bool>,
-    /// Of sessions that are not over: when their coordinators were started, and how often in a row
-    /// they were down.
-    coordinators: RefCell<BTreeMap<Uuid, (Option<i32>, u32)>>,
     /// Who wants to know that a session failed: who coordinates it.
     failures: RefCell<Vec<Box<dyn Fn(Uuid)>>>,
 }
@@ -107,20 +45,18 @@ pub struct LocalSessions {
 impl LocalSessions {
     pub(in crate::repair) fn new(
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
-        (life, asks, ongoing): (&Rc<Life>, &Rc<Asks>, &Rc<Ongoing>),
+        (asks, ongoing): (&Rc<Asks>, &Rc<Ongoing>),
         cql: &Rc<OwnCql>,
     ) -> Rc<Self> {
         Rc::new(Self {
             shard: Rc::clone(shard),
             peers: Rc::clone(peers),
-            life: Rc::clone(life),
             asks: Rc::clone(asks),
             ongoing: Rc::clone(ongoing),
             store: Store::new(shard, cql),
             sessions: RefCell::default(),
             preparing: RefCell::default(),
             is_loaded: Cell::default(),
-            coordinators: RefCell::default(),
             failures: RefCell::default(),
         })
     }
@@ -130,21 +66,15 @@ impl LocalSessions {
         self.failures.borrow_mut().push(Box::new(told));
     }
 
-    /// Loads what was saved, and ends what this node's last end left open.
-    pub(in crate::repair) fn start(self: &Rc<Self>) {
-        let this = Rc::downgrade(self);
-        self.shard.env.spawn(Class::Background, keep_up(this));
-    }
-
-    fn note(&self, level: Level, text: String) {
+    pub(super) fn note(&self, level: Level, text: String) {
         self.peers.note(level, text);
     }
 
-    fn now(&self) -> i64 {
+    pub(super) fn now(&self) -> i64 {
         self.shard.env.unix_micros() / 1_000_000
     }
 
-    fn local(&self) -> Option<Address> {
+    pub(super) fn local(&self) -> Option<Address> {
         self.peers.messenger().map(|messenger| messenger.settings().local)
     }
 
@@ -158,7 +88,14 @@ impl LocalSessions {
         self.sessions.borrow().values().cloned().collect()
     }
 
-    async fn load(&self) -> Result<(), String> {
+    /// Loads what was saved, and ends what this node's last end left open; once.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) async fn load(&self) -> Result<(), String> {
+        if self.is_loaded.get() {
+            return Ok(());
+        }
         let loaded = self.store.load().await?;
         let sessions = loaded.into_iter().map(|session| (session.id, session));
         self.sessions.borrow_mut().extend(sessions);
@@ -211,7 +148,7 @@ impl LocalSessions {
     }
 
     /// Gives what a session that is over set apart to where it belongs.
-    async fn release(&self, session: &LocalSession) -> bool {
+    pub(super) async fn release(&self, session: &LocalSession) -> bool {
         let outcome = match session.state {
             SessionState::Finalized => Outcome::Repaired(session.repaired_at),
             _ => Outcome::Failed,
@@ -219,7 +156,7 @@ impl LocalSessions {
         self.release_as(session.id, outcome).await
     }
 
-    async fn release_as(&self, id: Uuid, outcome: Outcome) -> bool {
+    pub(super) async fn release_as(&self, id: Uuid, outcome: Outcome) -> bool {
         let Some(node) = self.shard.engine.node() else { return false };
         match node.repairs().release(id, outcome).await {
             Ok(()) => true,
@@ -504,102 +441,14 @@ impl LocalSessions {
         Ok(())
     }
 
-    /// Ends what nothing becomes of.
-    async fn look(&self) {
-        let now = self.now();
-        for session in self.all() {
-            let idle = now - session.updated;
-            match session.is_over() {
-                true => self.look_at_ended(&session, idle).await,
-                false => {
-                    let is_lost = self.is_lost(&session);
-                    let is_free = session.state != SessionState::FinalizePromised;
-                    if is_free && (is_lost || idle > FAILED_AFTER) {
-                        let why = if is_lost { "its coordinator is gone" } else { "nothing came" };
-                        let text = format!("[repair #{}] failed: {why}", session.id);
-                        self.note(Level::Warn, text);
-                        self.fail(session.id, false).await;
-                    } else if is_lost || idle > ASKED_AFTER {
-                        self.ask_about(&session).await;
-                    }
-                }
-            }
-        }
-        let is_open = |id: &Uuid| self.get(*id).is_some_and(|session| !session.is_over());
-        self.coordinators.borrow_mut().retain(|id, _| is_open(id));
-        self.release_strangers().await;
-    }
-
-    /// Is the coordinator of a session gone for good, or has it started again? Then it knows nothing
-    /// of it, or that it failed, unless all had promised.
-    fn is_lost(&self, session: &LocalSession) -> bool {
-        let node = session.coordinator;
-        if self.local() == Some(node) {
-            return false;
-        }
-        let now = self.life.start(node);
-        let mut coordinators = self.coordinators.borrow_mut();
-        let (start, looks) = coordinators.entry(session.id).or_insert((now, 0));
-        *looks = if self.life.is_up(node) { 0 } else { *looks + 1 };
-        *looks >= LOOKS_DOWN || *start != now
-    }
-
-    async fn look_at_ended(&self, session: &LocalSession, idle: i64) {
-        let has_data = self.has_data(session.id);
-        if has_data && !self.release(session).await {
-            return;
-        }
-        let others: Vec<_> = self.finalized(None);
-        let is_needed = session.state == SessionState::Finalized
-            && session.repaired_at != 0
-            && !is_superseded(&session.ranges, session.repaired_at, &others);
-        if idle > FORGOTTEN_AFTER && !is_needed && self.store.delete(session.id).await.is_ok() {
-            self.sessions.borrow_mut().remove(&session.id);
-        }
-    }
-
-    fn has_data(&self, id: Uuid) -> bool {
+    pub(super) fn has_data(&self, id: Uuid) -> bool {
         self.shard.engine.node().is_some_and(|node| !node.repairs().pending(id).is_empty())
     }
 
-    /// Ranges and times of sessions that succeeded, of a table or of any.
-    fn finalized(&self, table: Option<TableId>) -> Vec<(Vec<TokenRange>, i64)> {
-        let sessions = self.sessions.borrow();
-        let is_meant = |session: &&LocalSession| {
-            session.state == SessionState::Finalized
-                && session.repaired_at != 0
-                && table.is_none_or(|table| session.tables.contains(&table))
-        };
-        let part = |session: &LocalSession| {
-            (session.ranges.iter().copied().collect(), session.repaired_at)
-        };
-        sessions.values().filter(is_meant).map(part).collect()
-    }
-
-    /// Asks the others how a session ended.
-    async fn ask_about(&self, session: &LocalSession) {
-        let mut payload = Vec::new();
-        StatusRequest { session: session.id }.write(&mut payload);
-        let local = self.local();
-        for node in session.participants.iter().copied() {
-            if Some(node) == local || !self.life.is_up(node) {
-                continue;
-            }
-            let (asks, payload) = (Rc::clone(&self.asks), payload.clone());
-            self.shard.env.spawn(Class::Streaming, async move {
-                let _ = asks.ask(node, Verb::StatusReq, payload).await;
-            });
-        }
-    }
-
-    /// SSTables of sessions that nobody knows are unrepaired.
-    async fn release_strangers(&self) {
-        let Some(node) = self.shard.engine.node() else { return };
-        let pending: BTreeSet<Uuid> = node.repairs().pending_sessions().into_keys().collect();
-        for id in pending {
-            if self.get(id).is_none() {
-                self.release_as(id, Outcome::Failed).await;
-            }
+    /// Forgets a session that is over.
+    pub(super) async fn forget(&self, id: Uuid) {
+        if self.store.delete(id).await.is_ok() {
+            self.sessions.borrow_mut().remove(&id);
         }
     }
 
@@ -630,71 +479,5 @@ impl LocalSessions {
             });
         }
         Ok(())
-    }
-
-    /// What of a table waits for sessions of these ranges.
-    pub fn pending_of(&self, table: TableId, ranges: &[TokenRange]) -> PendingOf {
-        let mut all = PendingOf::default();
-        let Some(node) = self.shard.engine.node() else { return all };
-        for (id, tables) in node.repairs().pending_sessions() {
-            let Some(of) = tables.get(&table).copied() else { continue };
-            let session = self.get(id).filter(|session| session.meets(ranges));
-            let Some(session) = session else { continue };
-            all.total.add(id, of);
-            match session.state {
-                SessionState::Finalized => all.finalized.add(id, of),
-                SessionState::Failed => all.failed.add(id, of),
-                _ => all.pending.add(id, of),
-            }
-        }
-        all
-    }
-
-    /// When parts of a table were repaired.
-    pub fn repaired(&self, table: TableId, ranges: &[TokenRange]) -> RepairedParts {
-        sections(ranges, &self.finalized(Some(table)))
-    }
-
-    /// Releases what sessions of a table that are over left.
-    pub async fn clean_up(&self, table: TableId, ranges: &[TokenRange]) -> CleanedUp {
-        let mut cleaned = CleanedUp::default();
-        for session in self.all() {
-            let is_meant = session.is_over()
-                && session.tables.contains(&table)
-                && session.meets(ranges)
-                && self.has_data(session.id);
-            if !is_meant {
-                continue;
-            }
-            match self.release(&session).await {
-                true => cleaned.done.push(session.id),
-                false => cleaned.left.push(session.id),
-            }
-        }
-        cleaned
-    }
-}
-
-/// Loads sessions, and looks after them.
-async fn keep_up(sessions: Weak<LocalSessions>) {
-    loop {
-        let Some(this) = sessions.upgrade() else { return };
-        let env = this.shard.env.clone();
-        let looked = match this.is_loaded.get() {
-            true => Ok(()),
-            false => this.load().await,
-        };
-        match looked {
-            Ok(()) => this.look().await,
-            Err(why) => {
-                let text = format!(
-                    "cannot read system.repairs: this node takes no part in incremental repairs \
-                     until it can, and tries each minute: {why}"
-                );
-                this.note(Level::Error, text);
-            }
-        }
-        drop(this);
-        env.sleep(LOOK).await;
     }
 }
