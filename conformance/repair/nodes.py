@@ -20,7 +20,7 @@ PROBE = 'repair_probe'
 # warnings of a Cassandra that have nothing to do with repairs: of its start, and of a ring that comes and goes
 USUAL = [re.compile(text) for text in (
     r' \[main\] ', r'Seed provider couldn', r'NoSpamLogger', r'\[Messaging-EventLoop-', r'JNA', r'jemalloc',
-    r'\[GossipStage:\d+\].*(Assert|not.*shutdown|Not marking)', r'\[OptionalTasks', r'\[MigrationStage',
+    r'gossip by operator request', r'Disabling gossip while', r'Not marking nodes down due to local pause', r'Trigger directory',
 )]
 
 
@@ -74,9 +74,11 @@ class Node:
         if not self.is_ours:
             with open(os.path.join(self.dir, 'log', 'system.log'), encoding='utf-8', errors='replace') as file:
                 return file.read().splitlines()
+        with open(os.path.join(self.dir, 'stderr.log'), encoding='utf-8', errors='replace') as file:
+            panics = [line for line in file.read().splitlines() if 'panicked at' in line]
         rows = self.rows('SELECT JSON * FROM system_views.system_logs')
         rows.sort(key=lambda row: (row['timestamp'], row['order_in_millisecond']))
-        return [f'{row["level"]} {row["timestamp"]}+{row["order_in_millisecond"]} {row["message"]}'.replace('\n', ' ') for row in rows]
+        return panics + [f'{row["level"]} {row["timestamp"]}+{row["order_in_millisecond"]} {row["message"]}'.replace('\n', ' ') for row in rows]
 
     def news(self):
         """What it said since this was asked last."""
@@ -184,8 +186,11 @@ class Exporter:
             os.makedirs(target, exist_ok=True)
             os.link(file, os.path.join(target, os.path.basename(file)))
         out = os.path.join(self.ring.scratch, 'exported', f'{self.orders}-{keyspace}-{node.name}')
-        self.process.stdin.write(f'{keyspace} {now} {linked} {out}\n')
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(f'{keyspace} {now} {linked} {out}\n')
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass    # the answer says why
         self.answer('done')
         shutil.rmtree(linked)
         return {name: partitions(os.path.join(out, name)) for name in sorted(os.listdir(out))}

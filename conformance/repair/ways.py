@@ -14,7 +14,9 @@ Way = collections.namedtuple('Way', 'name base missed')
 
 # names of columns: key, clustering, static, text, map, list, set, user type, blob
 PLAIN_NAMES = dict(k='k', c='c', s='s', v='v', m='m', l='l', e='e', u='u')
-OTHER_NAMES = dict(k='"ключ"', c='"порядок"', s='"Общий столбец"', v='"größe"', m='"карта"', l='"список"', e='"множество"', u='"タイプ"')
+# of collections and user types a Cassandra loses deletions if the name's first byte is 0x80 or more (BTreeRow.hasComplexDeletion
+# begins at an empty name, which sorts behind those)
+OTHER_NAMES = dict(k='"ключ"', c='"порядок"', s='"Общий столбец"', v='"значение"', m='"Karte ä"', l='"x список"', e='"menge ß"', u='"u タイプ"')
 COLUMNS = ('({k} text, {c} int, {s} text static, {v} text, {m} map<text, text>, {l} list<text>, {e} set<text>, {u} pair, '
            'PRIMARY KEY ({k}, {c}))')
 STILL = "read_repair = 'NONE' AND speculative_retry = 'NEVER' AND compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'false'}"
