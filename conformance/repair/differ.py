@@ -21,7 +21,7 @@ import sys
 import time
 
 import ways
-from nodes import Exporter, Failed, Node, Ring, problems_of
+from nodes import Exporter, Failed, Node, Ring, problems_of, until
 
 VICTIMS = (1, 2, 3)
 IN_SYNC = 'Previewed data was in sync'
@@ -374,6 +374,8 @@ def main():
         for victim in nodes:
             note(f'{victim.name} misses writes')
             miss(ring, victim, keyspaces, release)
+        expired = time.time() + 3
+        until('expired', lambda: time.time() > expired)
         ring.each(lambda node: report_problems(report, node, node.news()))
         outputs = {}
         for scenario in scenarios:

@@ -89,7 +89,7 @@ class Node:
     def tokens(self):
         """Those of the ring."""
         found = [row for table in ('local', 'peers') for row in self.rows(f'SELECT JSON tokens FROM system.{table}')]
-        return sorted(int(token) for row in found for token in row['tokens'])
+        return sorted(int(token) for row in found for token in row['tokens'] or ())
 
     def sees_all(self):
         return self.ask(f'INSERT INTO {PROBE}.t (k) VALUES (1)', 'ALL')['kind'] != 'error'
@@ -102,6 +102,10 @@ class Node:
 class Ring:
     def __init__(self, scratch, nodes):
         self.scratch, self.nodes = scratch, nodes
+
+    def nodes_tokens(self):
+        own = [node.rows('SELECT JSON tokens FROM system.local') for node in self.nodes]
+        return sum(len(rows[0]['tokens']) for rows in own)
 
     def each(self, what):
         return [what(node) for node in self.nodes]
@@ -122,6 +126,8 @@ class Ring:
 
     def probe(self):
         first = self.nodes[0]
+        for node in self.nodes:
+            until(f'{node.name} knows all', lambda: len(node.tokens()) == self.nodes_tokens())
         first.must(f"CREATE KEYSPACE IF NOT EXISTS {PROBE} WITH replication = {{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}}")
         first.must(f"CREATE TABLE IF NOT EXISTS {PROBE}.t (k int PRIMARY KEY) WITH read_repair = 'NONE'")
         self.until_agreed()
