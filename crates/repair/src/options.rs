@@ -132,6 +132,8 @@ pub struct RepairOptions {
     pub job_threads: i32,
     /// Those that are named; none if all of the node's are meant.
     pub ranges: BTreeSet<TokenRange>,
+    /// Were they named? Whoever coordinates fills in those of the whole keyspace.
+    is_subrange: bool,
     /// Tables that are named; none if all of the keyspace are meant.
     pub tables: BTreeSet<String>,
     /// Data centres that take part.
@@ -176,13 +178,15 @@ impl RepairOptions {
                 return Err(OptionError::PaxosOfPreview(key));
             }
         }
+        let ranges = text(RANGES).map_or(Ok(BTreeSet::new()), ranges)?;
         let parsed = Self {
             parallelism: text(PARALLELISM).map(Parallelism::of_name).unwrap_or_default(),
             is_primary_range: is_set(PRIMARY_RANGE),
             is_incremental: is_set(INCREMENTAL),
             is_traced: is_set(TRACE),
             job_threads: text(JOB_THREADS).and_then(|count| count.parse().ok()).unwrap_or(1),
-            ranges: text(RANGES).map_or(Ok(BTreeSet::new()), ranges)?,
+            is_subrange: !ranges.is_empty(),
+            ranges,
             tables: names(TABLES),
             data_centers: names(DATA_CENTERS),
             hosts: names(HOSTS),
@@ -228,7 +232,7 @@ impl RepairOptions {
 
     /// Are ranges named?
     pub fn is_subrange(&self) -> bool {
-        !self.ranges.is_empty()
+        self.is_subrange
     }
 
     /// Does only this node's data centre take part?
