@@ -225,4 +225,5 @@ def problems_of(node, lines):
         if line.startswith('ERROR') or 'panicked at' in line:
             return True
         return line.startswith('WARN') and not any(usual.search(line) for usual in USUAL)
-    return [f'log of {node.name}: {line[:400]}' for line in lines if is_wrong(line)]
+    # of a Cassandra's error the line behind it says what it is
+    return [f'log of {node.name}: {line[:400]} {after[:200]}'.strip() for line, after in zip(lines, lines[1:] + ['']) if is_wrong(line)]
