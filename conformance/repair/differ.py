@@ -189,6 +189,8 @@ def mismatching(text, keyspace, says_ranges):
     found = {}
     for block in re.split(rf'^{keyspace}\.', text.split('condition satisfied')[0], flags=re.M)[1:]:
         table = block.split(' ')[0]
+        if ' - 0 ranges' in block.splitlines()[0]:
+            continue
         line = re.search(r'Mismatching ranges: (.*)', block)
         pairs = re.findall(r'\((-?\d+),(-?\d+)\]', line.group(1)) if line else []
         is_part = line.group(1).rstrip().endswith('...') if line else not says_ranges
