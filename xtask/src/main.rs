@@ -77,7 +77,7 @@ cargo xtask COMMAND
                                the corpus through each node of rings of Cassandra and Helenus, in one data centre and two
   campaign replace [RELEASE]   nodes of a Cassandra ring become Helenus in place, and Cassandra again, under load
   campaign repair RELEASE [--with incremental] [--only NAME | --list]
-                               replicas of Cassandra and Helenus that differ in each way, repaired by both in each way
+                               replicas differ in each way; nodes repair them in each way
   campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list
                                rings of Cassandra and Helenus grow, shrink and move under load
   campaign kills [COUNT [SEED]]

@@ -6,7 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::bench;
-use crate::campaign::{files, forms, fuzz, hostile, power, repair as repaired, seeds, streams as streamed};
+use crate::campaign::{
+    files, forms, fuzz, hostile, power, repair as repaired, seeds, streams as streamed,
+};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::{dist, door, drivers, load, oracle, ring as mixed, tidy};
@@ -78,7 +80,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "repair",
-        what: "replicas of a Cassandra and two Helenus that differ in each way, repaired by both, their SSTables compared",
+        what: "replicas that differ in each way, repaired by both kinds of nodes",
         budget_minutes: 3,
         run: repair,
     },

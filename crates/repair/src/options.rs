@@ -133,7 +133,7 @@ pub struct RepairOptions {
     /// Those that are named; none if all of the node's are meant.
     pub ranges: BTreeSet<TokenRange>,
     /// Were they named? Whoever coordinates fills in those of the whole keyspace.
-    is_subrange: bool,
+    pub is_subrange: bool,
     /// Tables that are named; none if all of the keyspace are meant.
     pub tables: BTreeSet<String>,
     /// Data centres that take part.
@@ -230,11 +230,6 @@ impl RepairOptions {
         self.data_centers.is_empty() && self.hosts.is_empty()
     }
 
-    /// Are ranges named?
-    pub fn is_subrange(&self) -> bool {
-        self.is_subrange
-    }
-
     /// Does only this node's data centre take part?
     pub fn is_of_local_data_center(&self) -> bool {
         self.data_centers.len() == 1 && self.data_centers.contains(&self.settings.data_center)
@@ -267,7 +262,7 @@ impl RepairOptions {
             (TABLES, join(&self.tables)),
             (DATA_CENTERS, join(&self.data_centers)),
             (HOSTS, join(&self.hosts)),
-            (SUB_RANGE, flag(self.is_subrange())),
+            (SUB_RANGE, flag(self.is_subrange)),
             (TRACE, flag(self.is_traced)),
             (RANGES, ranges.collect::<Vec<_>>().join(",")),
             (PULL, flag(self.is_pull)),

@@ -160,8 +160,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
         }
     }
     let text = record(release, words, &found, begun)?;
-    let named: Vec<&str> =
-        words.iter().copied().filter(|word| !word.starts_with("--")).collect();
+    let named: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with("--")).collect();
     println!("recorded in {}", super::record(&super::named("repair", &named), &text)?.display());
     match found.problems.is_empty() {
         true => Ok(()),
