@@ -270,6 +270,9 @@ def repair(ring, report, scenario, exporter, outputs, release):
         compare(report, f'{scenario.name}: {node.name}', new, mixed, 'has all' if not left else f'has {len(scope.ended)} of {len(planned)} more')
     for node in ring.nodes if scenario.scope == 'all' else [first]:
         preview(report, scope, node, kind, is_after=True)
+    if not is_full:
+        text = first.nodetool(*scope.words('-vd'))
+        report.check('Repaired data is in sync' in text, f'{scenario.name}: what is repaired is in sync', text[-600:])
     ring.each(lambda node: hear(report, node))
 
     files = ring.each(lambda node: node.files(keyspace))
