@@ -24,6 +24,8 @@ import ways
 from nodes import Exporter, Failed, Node, Ring, problems_of, until
 
 VICTIMS = (1, 2, 3)
+# what a repair of a scope names: none for all
+TABLES = {'all': [], 'each': [], 'range': [], 'table': ['lz4']}
 IN_SYNC = 'Previewed data was in sync'
 UUID = re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}')
 MASKS = [
@@ -158,11 +160,10 @@ class Scope:
 
     def __init__(self, ring, scenario, release, planned, exports):
         self.scenario, self.release, self.planned, self.keyspace = scenario, release, planned, keyspace_of(scenario)
-        self.options, self.tables = [], []
+        self.options, self.tables = [], TABLES[scenario.scope]
         tokens = {of: token_of(exports, *of) for of in planned}
         self.ended = set(planned)
         if scenario.scope == 'table':
-            self.tables = ['lz4']
             self.ended = {of for of in planned if of[0] == 'lz4'}
         if scenario.scope == 'range':
             left, right = self.part_of_range(ring, tokens)
@@ -202,18 +203,20 @@ def within(token, ranges):
     return any(left < token <= right or (left >= right and (token > left or token <= right)) for left, right in ranges)
 
 
-def preview(report, scope, coordinator, kind, is_after):
-    text = coordinator.nodetool(*scope.words('-prv', *kind))
-    when = f'{scope.scenario.name}: preview of {coordinator.name} {"after" if is_after else "before"}'
-    if is_after:
-        report.check(IN_SYNC in text, f'{when}: in sync', text[-600:])
-        return
+def check_before(report, scope, coordinator, text):
+    """A preview before the repair names all that it is to end, and nothing else."""
+    when = f'{scope.scenario.name}: preview of {coordinator.name} before'
     found = mismatching(text, scope.keyspace, coordinator.is_ours or not scope.release.startswith('4.'))
     missing = [f'{table} {shown(key)!r}' for table, key in sorted(scope.ended)
                if not within(scope.tokens[table, key], found.get(table, []))]
     report.check(not missing and IN_SYNC not in text, f'{when}: {len(scope.ended)} differences', f'lacks {missing[:5]} in {text[-600:]}')
     beyond = set(found) - {table for table, _ in scope.ended}
     report.check(not beyond, f'{when}: no other tables', f'{beyond}')
+
+
+def check_after(report, scope, coordinator, kind):
+    text = coordinator.nodetool(*scope.words('-prv', *kind))
+    report.check(IN_SYNC in text, f'{scope.scenario.name}: preview of {coordinator.name} after: in sync', text[-600:])
 
 
 def streamed(lines):
@@ -239,15 +242,18 @@ def repair(ring, report, scenario, exporter, outputs, release):
     keyspace, planned = keyspace_of(scenario), ways.planned(VICTIMS)
     is_full = '-full' in scenario.words
     kind = ['-full'] if is_full else []
+    first = ring.nodes[scenario.coordinator]
+    early = None
+    if is_full and scenario.scope != 'range':
+        # all is in memtables still; whoever validates flushes it, except for an incremental repair
+        early = first.nodetool('repair', '-prv', *kind, keyspace, *TABLES[scenario.scope])
     now = int(time.time())
     before = exporter.take(keyspace, now)
     check_planned(report, scenario, planned, before)
     wanted = merged(before, planned)
     scope = Scope(ring, scenario, release, planned, before)
-    first = ring.nodes[scenario.coordinator]
-    ring.each(lambda node: report_problems(report, node, node.news()))
-    preview(report, scope, first, kind, is_after=False)
-    ring.each(lambda node: report_problems(report, node, node.news()))
+    check_before(report, scope, first, early or first.nodetool(*scope.words('-prv', *kind)))
+    ring.each(lambda node: hear(report, node))
 
     began = time.time()
     for node in coordinators(ring, scenario):
@@ -269,7 +275,7 @@ def repair(ring, report, scenario, exporter, outputs, release):
                 mixed[table].pop(key, None)
         compare(report, f'{scenario.name}: {node.name}', new, mixed, 'has all' if not left else f'has {len(scope.ended)} of {len(planned)} more')
     for node in ring.nodes if scenario.scope == 'all' else [first]:
-        preview(report, scope, node, kind, is_after=True)
+        check_after(report, scope, node, kind)
     if not is_full:
         text = first.nodetool(*scope.words('-vd'))
         report.check('Repaired data is in sync' in text, f'{scenario.name}: what is repaired is in sync', text[-600:])
