@@ -76,6 +76,8 @@ cargo xtask COMMAND
   campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]]
                                the corpus through each node of rings of Cassandra and Helenus, in one data centre and two
   campaign replace [RELEASE]   nodes of a Cassandra ring become Helenus in place, and Cassandra again, under load
+  campaign repair RELEASE [--with incremental] [--only NAME | --list]
+                               replicas differ in each way; nodes repair them in each way
   campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list
                                rings of Cassandra and Helenus grow, shrink and move under load
   campaign kills [COUNT [SEED]]

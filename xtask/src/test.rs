@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bench;
-use crate::campaign::{files, forms, fuzz, hostile, power, seeds, streams as streamed};
+use crate::campaign::{
+    files, forms, fuzz, hostile, power, repair as repaired, seeds, streams as streamed,
+};
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
 use crate::{dist, door, drivers, load, oracle, ring as mixed, tidy};
@@ -96,6 +98,13 @@ const STAGES: &[Stage] = &[
         what: "a Cassandra and two Helenus fetch SSTables from each other, whole and in parts",
         budget_minutes: 3,
         run: streams,
+        beside: None,
+    },
+    Stage {
+        name: "repair",
+        what: "replicas that differ in each way, repaired by both kinds of nodes",
+        budget_minutes: 3,
+        run: repair,
         beside: None,
     },
     Stage {
@@ -398,6 +407,12 @@ fn ring() -> Outcome<Tally> {
 fn streams() -> Outcome<Tally> {
     let found = streamed::share()?;
     Ok(Tally { passed: found.tables + found.refused, failed: 0, problems: found.problems })
+}
+
+/// Each statement about replicas, previews and streams counts as a check.
+fn repair() -> Outcome<Tally> {
+    let found = repaired::share()?;
+    Ok(Tally { passed: found.held, failed: 0, problems: found.problems })
 }
 
 /// Corpus files (`conformance/settings`) for a node with another setting than the default.

@@ -132,6 +132,8 @@ pub struct RepairOptions {
     pub job_threads: i32,
     /// Those that are named; none if all of the node's are meant.
     pub ranges: BTreeSet<TokenRange>,
+    /// Were they named? Whoever coordinates fills in those of the whole keyspace.
+    pub is_subrange: bool,
     /// Tables that are named; none if all of the keyspace are meant.
     pub tables: BTreeSet<String>,
     /// Data centres that take part.
@@ -176,13 +178,15 @@ impl RepairOptions {
                 return Err(OptionError::PaxosOfPreview(key));
             }
         }
+        let ranges = text(RANGES).map_or(Ok(BTreeSet::new()), ranges)?;
         let parsed = Self {
             parallelism: text(PARALLELISM).map(Parallelism::of_name).unwrap_or_default(),
             is_primary_range: is_set(PRIMARY_RANGE),
             is_incremental: is_set(INCREMENTAL),
             is_traced: is_set(TRACE),
             job_threads: text(JOB_THREADS).and_then(|count| count.parse().ok()).unwrap_or(1),
-            ranges: text(RANGES).map_or(Ok(BTreeSet::new()), ranges)?,
+            is_subrange: !ranges.is_empty(),
+            ranges,
             tables: names(TABLES),
             data_centers: names(DATA_CENTERS),
             hosts: names(HOSTS),
@@ -226,11 +230,6 @@ impl RepairOptions {
         self.data_centers.is_empty() && self.hosts.is_empty()
     }
 
-    /// Are ranges named?
-    pub fn is_subrange(&self) -> bool {
-        !self.ranges.is_empty()
-    }
-
     /// Does only this node's data centre take part?
     pub fn is_of_local_data_center(&self) -> bool {
         self.data_centers.len() == 1 && self.data_centers.contains(&self.settings.data_center)
@@ -263,7 +262,7 @@ impl RepairOptions {
             (TABLES, join(&self.tables)),
             (DATA_CENTERS, join(&self.data_centers)),
             (HOSTS, join(&self.hosts)),
-            (SUB_RANGE, flag(self.is_subrange())),
+            (SUB_RANGE, flag(self.is_subrange)),
             (TRACE, flag(self.is_traced)),
             (RANGES, ranges.collect::<Vec<_>>().join(",")),
             (PULL, flag(self.is_pull)),

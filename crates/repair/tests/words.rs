@@ -56,6 +56,14 @@ fn options_are_kept_as_they_are_sent() {
     assert_eq!((&*kept["ranges"], &*kept["sub_range_repair"]), ("(1,2]", "true"));
     assert_eq!((&*kept["columnFamilies"], &*kept["parallelism"]), ("a,b", "parallel"));
     assert_eq!((kept.len(), &*kept["previewKind"], &*kept["dataCenters"]), (16, "NONE", ""));
+    // ranges that nobody named are those of the whole keyspace
+    let mut whole =
+        RepairOptions::parse(&map("parallelism=parallel|"), settings()).expect("options");
+    whole.ranges.clone_from(&options.ranges);
+    assert_eq!(
+        (&*whole.to_map()["ranges"], &*whole.to_map()["sub_range_repair"]),
+        ("(1,2]", "false")
+    );
 }
 
 fn streams(text: &str) -> Vec<StreamSummary> {

@@ -14,6 +14,7 @@ pub mod hostile;
 mod images;
 mod oracle;
 pub mod power;
+pub mod repair;
 mod replace;
 mod ring;
 mod roundtrip;
@@ -39,6 +40,7 @@ const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds|elastic-seeds [
                      campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | campaign streams [RELEASE] | \
+                     campaign repair RELEASE [--with incremental] [--only NAME | --list] | \
                      campaign elastic RELEASE [--only NAME] | campaign elastic RELEASE --list | \
                      campaign kills [COUNT [SEED]] | \
                      campaign faults [SECONDS [FAULT]] | campaign apart [SECONDS] | \
@@ -68,6 +70,7 @@ pub fn run(args: &[String]) -> Outcome {
         ["apart", ref rest @ ..] => apart::campaign(rest),
         ["replace", ref rest @ ..] => replace::campaign(rest),
         ["streams", ref rest @ ..] => streams::campaign(rest),
+        ["repair", ref rest @ ..] => repair::campaign(rest),
         ["elastic", ref rest @ ..] => elastic::campaign(rest),
         ["kills", ref rest @ ..] => elastic::kills::campaign(rest),
         ["roundtrip"] => roundtrip::campaign(),
