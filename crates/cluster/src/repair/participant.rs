@@ -139,6 +139,7 @@ impl Participant {
             }
             keyspace = Some(&table.keyspace);
         }
+        self.shard.env.mark("repair.prepare");
         let prepared = self.parents.borrow_mut().prepare(from, of, self.shard.env.now());
         prepared.map_err(|why| why.to_string())
     }
@@ -217,6 +218,7 @@ impl Participant {
     /// Why it cannot.
     pub async fn validate(&self, job: &JobDescription, now: i64) -> Result<Vec<Tree>, String> {
         let table = self.table(job)?;
+        self.shard.env.mark("repair.validate");
         if let Some(parent) = job.parent {
             self.sessions.set_repairing(parent).await?;
         }
@@ -258,7 +260,8 @@ impl Participant {
             let parents = self.parents.borrow();
             job.parent.and_then(|id| parents.get(id)).is_some_and(|parent| parent.is_incremental)
         };
-        if let Some(node) = self.shard.engine.node().filter(|_| !is_incremental) {
+        let skips = is_incremental || self.shard.env.planted("repair_validation_without_flush");
+        if let Some(node) = self.shard.engine.node().filter(|_| !skips) {
             node.flush(table.id).await?;
         }
         let ranges = TokenRange::normalize(job.ranges.iter().copied());
@@ -367,6 +370,7 @@ impl Participant {
         of: Exchange,
     ) -> Result<Vec<SessionSummary>, String> {
         let table = self.table(job)?;
+        self.shard.env.mark("repair.stream");
         let local = self.local().ok_or("this node is in no ring")?;
         let ranges = TokenRange::normalize(of.ranges.iter().copied());
         let mut plan = Plan::new(Operation::Repair);
@@ -412,6 +416,7 @@ impl Participant {
 
     /// Forgets a repair, and what was held for it.
     pub fn end(&self, parent: Uuid) {
+        self.shard.env.mark("repair.clean_up");
         self.parents.borrow_mut().end(parent);
         self.held.borrow_mut().retain(|job, _| job.parent != Some(parent));
     }

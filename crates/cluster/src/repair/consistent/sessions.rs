@@ -161,7 +161,11 @@ impl LocalSessions {
             match session.state {
                 SessionState::Finalized | SessionState::Failed => {}
                 // it may be that all others have committed it
-                SessionState::FinalizePromised => self.ongoing.begin(session.id),
+                SessionState::FinalizePromised
+                    if !self.shard.env.planted("repair_fails_after_promise") =>
+                {
+                    self.ongoing.begin(session.id);
+                }
                 _ => self.fail(session.id, true).await,
             }
         }
@@ -206,8 +210,10 @@ impl LocalSessions {
 
     /// Gives what a session that is over set apart to where it belongs.
     async fn release(&self, session: &LocalSession) -> bool {
+        let counts_all = || self.shard.env.planted("repair_failed_session_counts_as_repaired");
         let outcome = match session.state {
             SessionState::Finalized => Outcome::Repaired(session.repaired_at),
+            _ if counts_all() => Outcome::Repaired(session.repaired_at),
             _ => Outcome::Failed,
         };
         self.release_as(session.id, outcome).await
@@ -366,6 +372,7 @@ impl LocalSessions {
 
     async fn set_apart(&self, session: &LocalSession, stop: Rc<Cell<bool>>) -> Result<(), String> {
         self.store.save(session, false).await?;
+        self.shard.env.mark("repair.set_apart");
         let node = self.shard.engine.node().ok_or("the node is stopping")?;
         let mut tables = BTreeMap::new();
         for id in &session.tables {
@@ -452,7 +459,13 @@ impl LocalSessions {
         }
         let from = Some(SessionState::Repairing);
         match self.reach(id, from, SessionState::FinalizePromised).await? {
-            true => Ok(()),
+            true => {
+                self.shard.env.mark("repair.promise");
+                if self.shard.env.planted("repair_releases_before_commit") {
+                    self.release_as(id, Outcome::Repaired(session.repaired_at)).await;
+                }
+                Ok(())
+            }
             false => Err(format!("it is {}", session.state)),
         }
     }
@@ -464,6 +477,7 @@ impl LocalSessions {
             return Ok(());
         }
         let from = Some(SessionState::FinalizePromised);
+        self.shard.env.mark("repair.commit");
         match self.reach(id, from, SessionState::Finalized).await? {
             true => Ok(()),
             false => Err(format!("it is {}", session.state)),
@@ -520,7 +534,8 @@ impl LocalSessions {
     }
 
     async fn look_at_ended(&self, session: &LocalSession, idle: i64) {
-        let has_data = self.has_data(session.id);
+        let forgets = self.shard.env.planted("repair_release_not_tried_again");
+        let has_data = self.has_data(session.id) && !forgets;
         if has_data && !self.release(session).await {
             return;
         }
