@@ -16,7 +16,7 @@ use super::data::{Data, Repaired};
 use super::names::Kind;
 use crate::ring::asked::Asked;
 use crate::ring::harm::Harmed;
-use crate::ring::member::Members;
+use crate::ring::member::{Members, address};
 use crate::ring::model::Model;
 use crate::ring::plan::Plan;
 use harms::Armed;
@@ -279,8 +279,35 @@ impl Operator {
         self.model.count("repair.missed");
     }
 
+    /// Ends sessions that are over where they were coordinated, and elsewhere are not: those nodes
+    /// would find out by themselves, much later.
+    fn end_stale(&mut self, world: &World) {
+        let mut lines = Vec::new();
+        for member in self.members.iter() {
+            let Some(way) = member.way() else { continue };
+            for open in way.shard.repair_sessions().all() {
+                let its = |node: &usize| address(*node) == open.coordinator.ip;
+                let coordinator = (0..self.members.len()).find(its).map(|node| &self.members[node]);
+                let Some(coordinator) = coordinator else { continue };
+                let of_it =
+                    coordinator.way().and_then(|it| it.shard.repair_sessions().get(open.id));
+                if !open.is_over() && of_it.is_some_and(|it| it.state.name() == "FAILED") {
+                    let line = format!("repair_admin cancel -s {}", open.id);
+                    lines.push((Rc::clone(coordinator), line));
+                }
+            }
+        }
+        for (member, line) in lines {
+            self.tell(world, || format!("node {} is asked: {line}", member.number + 1));
+            self.others.extend(Asked::new(&member, &line).map(|it| ("repair.stale_ended", it)));
+        }
+    }
+
     /// Has a node write and compact tables, so that deletions are purged.
     fn keep_up(&mut self, world: &World) {
+        if self.rng.one_in(2) {
+            self.end_stale(world);
+        }
         let node = self.rng.below(self.members.len() as u64) as usize;
         let (line, name) = match self.rng.below(5) {
             0 | 1 => ("flush ring", "repair.flushed"),
