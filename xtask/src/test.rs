@@ -42,13 +42,7 @@ struct Stage {
 const STAGES: &[Stage] = &[
     Stage { name: "tidy", what: "rules of the tree", budget_minutes: 1, run: tidy, beside: None },
     Stage { name: "fmt", what: "rustfmt", budget_minutes: 1, run: fmt, beside: None },
-    Stage {
-        name: "clippy",
-        what: "clippy, warnings are errors",
-        budget_minutes: 6,
-        run: clippy,
-        beside: None,
-    },
+    Stage { name: "clippy", what: "clippy, warnings are errors", budget_minutes: 6, run: clippy, beside: None },
     Stage {
         name: "unit",
         what: "cargo test --workspace; the own tests of the corpus's drivers",
@@ -56,13 +50,7 @@ const STAGES: &[Stage] = &[
         run: unit,
         beside: None,
     },
-    Stage {
-        name: "build",
-        what: "the node, as stages start it",
-        budget_minutes: 8,
-        run: build,
-        beside: None,
-    },
+    Stage { name: "build", what: "the node, as stages start it", budget_minutes: 8, run: build, beside: None },
     Stage {
         name: "forms",
         what: "the corpus in other forms: pages, prepared, batches, JSON, shards, files, rings; functions that are not pure",
