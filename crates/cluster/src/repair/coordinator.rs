@@ -366,7 +366,11 @@ impl RepairCoordinator {
                 session.nodes.retain(is_up);
                 session.skips = session.nodes.len() < before;
             }
+            // ranges that nobody else is left of are not repaired, and count as that no more than
+            // the others do
+            let skips = sessions.iter().any(|session| session.skips);
             sessions.retain(|session| !session.nodes.is_empty());
+            sessions.iter_mut().for_each(|session| session.skips = skips);
             if sessions.is_empty() {
                 return Err(Some("Not enough live endpoints for a repair".to_owned()));
             }
