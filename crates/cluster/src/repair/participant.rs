@@ -158,7 +158,11 @@ impl Participant {
         let asked = self.parents.borrow_mut().snapshot(from, &job, table.id);
         if is_new(asked)? {
             let chosen = self.choose(&job, &table).await.map_err(|error| error.to_string())?;
-            self.held.borrow_mut().insert(job, chosen);
+            // it may be over since
+            let is_under_way = |id| self.parents.borrow().get(id).is_some();
+            if job.parent.is_some_and(is_under_way) {
+                self.held.borrow_mut().insert(job, chosen);
+            }
         }
         Ok(())
     }
