@@ -160,6 +160,10 @@ impl LocalSessions {
         for session in self.all() {
             match session.state {
                 SessionState::Finalized | SessionState::Failed => {}
+                // who coordinates it commits first: nobody has
+                SessionState::FinalizePromised if self.local() == Some(session.coordinator) => {
+                    self.fail(session.id, true).await;
+                }
                 // it may be that all others have committed it
                 SessionState::FinalizePromised
                     if !self.shard.env.planted("repair_fails_after_promise") =>
