@@ -565,8 +565,8 @@ impl RepairCoordinator {
     }
 
     async fn give_up(&self, of: &Running) {
-        if of.is_incremental() {
-            self.coordinated.fail(of.command.id, &of.nodes).await;
+        if of.is_incremental() && !self.coordinated.fail(of.command.id, &of.nodes).await {
+            return self.clean_up(of).await;
         }
         let mut payload = Vec::new();
         FailSession { session: of.command.id }.write(&mut payload);

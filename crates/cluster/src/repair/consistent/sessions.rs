@@ -94,6 +94,8 @@ pub struct LocalSessions {
     sessions: RefCell<BTreeMap<Uuid, LocalSession>>,
     /// Sessions that set SSTables apart now: what stops that.
     preparing: RefCell<BTreeMap<Uuid, Rc<Cell<bool>>>>,
+    /// Sessions that promised or ended, which the disk does not know yet: nobody is told.
+    unsaved: RefCell<BTreeSet<Uuid>>,
     is_loaded: Cell<bool>,
     /// Who wants to know that a session failed: who coordinates it.
     failures: RefCell<Vec<Box<dyn Fn(Uuid)>>>,
@@ -114,6 +116,7 @@ impl LocalSessions {
             store: Store::new(shard, cql),
             sessions: RefCell::default(),
             preparing: RefCell::default(),
+            unsaved: RefCell::default(),
             is_loaded: Cell::default(),
             failures: RefCell::default(),
         })
@@ -198,7 +201,11 @@ impl LocalSessions {
         // what was promised must be known after a crash, and how the session ended too: others may
         // have forgotten it by then
         let is_durable = session.is_over() || to == SessionState::FinalizePromised;
+        if is_durable {
+            self.unsaved.borrow_mut().insert(id);
+        }
         self.store.save(&session, is_durable).await?;
+        self.unsaved.borrow_mut().remove(&id);
         if session.is_over() && !was_over {
             self.ongoing.end(id);
             if let Some(stop) = self.preparing.borrow_mut().remove(&id) {
@@ -436,6 +443,10 @@ impl LocalSessions {
     fn propose(self: &Rc<Self>, from: Address, id: Uuid) -> Result<(), String> {
         let session = self.get(id).filter(|session| session.coordinator == from);
         session.ok_or("there is no such repair")?;
+        if self.unsaved.borrow().contains(&id) {
+            // it was asked before: the answer is under way
+            return Ok(());
+        }
         let this = Rc::clone(self);
         self.shard.env.spawn(Class::Streaming, async move {
             let promised = this.promise(id).await;
@@ -491,6 +502,12 @@ impl LocalSessions {
     fn tell_status(&self, to: Address, id: Uuid) {
         // one that nobody knows was never committed
         let state = self.get(id).map_or(SessionState::Failed, |session| session.state);
+        let state = match state {
+            SessionState::Finalized if self.unsaved.borrow().contains(&id) => {
+                SessionState::FinalizePromised
+            }
+            state => state,
+        };
         let mut payload = Vec::new();
         StatusResponse { session: id, state }.write(&mut payload);
         let asks = Rc::clone(&self.asks);
@@ -538,6 +555,13 @@ impl LocalSessions {
     }
 
     async fn look_at_ended(&self, session: &LocalSession, idle: i64) {
+        if self.unsaved.borrow().contains(&session.id) {
+            if let Err(why) = self.store.save(session, true).await {
+                let text = format!("cannot save how repair {} ended: {why}", session.id);
+                return self.note(Level::Error, text);
+            }
+            self.unsaved.borrow_mut().remove(&session.id);
+        }
         let forgets = self.shard.env.planted("repair_release_not_tried_again");
         let has_data = self.has_data(session.id) && !forgets;
         if has_data && !self.release(session).await {
