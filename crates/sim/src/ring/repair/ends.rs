@@ -245,6 +245,7 @@ impl Ends<'_> {
 
     /// All replicas have the same of a table, and what was acknowledged.
     fn are_equal(&self, table: usize) -> Result<(), String> {
+        self.tell_sstables(table);
         for key in 0..KEYS {
             let copies = self.copies(table, key)?;
             let now = self.story.world.now();
@@ -263,6 +264,29 @@ impl Ends<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What each node's SSTables of a table are, for who looks for a bug.
+    fn tell_sstables(&self, table: usize) {
+        for member in self.story.members.iter() {
+            let Some(way) = member.way() else { continue };
+            let schema = way.shard.schema();
+            let store = schema.table("ring", TABLES[table]).map(|table| table.id);
+            let store = store.and_then(|id| way.shard.engine().store(id).ok());
+            for sstable in store.iter().flat_map(|store| store.live().tables().to_vec()) {
+                let stats = &sstable.table.statistics.stats;
+                let times = (stats.min_timestamp, stats.max_timestamp);
+                let (number, status) = (sstable.number, sstable.repair_status());
+                self.story.model.tell(self.story.world.now(), || {
+                    format!(
+                        "node {} has {number} of {}: {status:?}, timestamps {times:?}, at most {}",
+                        member.number + 1,
+                        TABLES[table],
+                        stats.max_local_deletion_time
+                    )
+                });
+            }
+        }
     }
 
     /// Nothing is on a disk that no table has.

@@ -4,7 +4,7 @@
 mod harms;
 mod orders;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -66,6 +66,8 @@ pub struct Operator {
     next_upkeep: Instant,
     is_closed: bool,
     streamed_by: Instant,
+    /// Nodes whose disks were full in this life.
+    filled: BTreeSet<usize>,
 }
 
 impl Operator {
@@ -93,6 +95,7 @@ impl Operator {
             next_upkeep: Instant::ZERO,
             is_closed: false,
             streamed_by: Instant::ZERO,
+            filled: BTreeSet::new(),
         }
     }
 
