@@ -353,7 +353,11 @@ impl RepairCoordinator {
                 session.nodes.retain(is_up);
                 session.skips = session.nodes.len() < before;
             }
+            // ranges that nobody else is left of are not repaired, and count as that no more than
+            // the others do
+            let skips = sessions.iter().any(|session| session.skips);
             sessions.retain(|session| !session.nodes.is_empty());
+            sessions.iter_mut().for_each(|session| session.skips = skips);
             if sessions.is_empty() {
                 return Err(Some("Not enough live endpoints for a repair".to_owned()));
             }
@@ -571,8 +575,8 @@ impl RepairCoordinator {
     }
 
     async fn give_up(&self, of: &Running) {
-        if of.is_incremental() {
-            return self.coordinated.fail(of.command.id, &of.nodes).await;
+        if of.is_incremental() && !self.coordinated.fail(of.command.id, &of.nodes).await {
+            return self.clean_up(of);
         }
         let mut payload = Vec::new();
         FailSession { session: of.command.id }.write(&mut payload);

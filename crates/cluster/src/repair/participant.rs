@@ -139,6 +139,7 @@ impl Participant {
             }
             keyspace = Some(&table.keyspace);
         }
+        self.shard.env.mark("repair.prepare");
         let prepared = self.parents.borrow_mut().prepare(from, of, self.shard.env.now());
         prepared.map_err(|why| why.to_string())
     }
@@ -157,7 +158,11 @@ impl Participant {
         let asked = self.parents.borrow_mut().snapshot(from, &job, table.id);
         if is_new(asked)? {
             let chosen = self.choose(&job, &table).await.map_err(|error| error.to_string())?;
-            self.held.borrow_mut().insert(job, chosen);
+            // it may be over since
+            let is_under_way = |id| self.parents.borrow().get(id).is_some();
+            if job.parent.is_some_and(is_under_way) {
+                self.held.borrow_mut().insert(job, chosen);
+            }
         }
         Ok(())
     }
@@ -219,6 +224,7 @@ impl Participant {
     /// Why it cannot.
     pub async fn validate(&self, job: &JobDescription, now: i64) -> Result<Vec<Tree>, String> {
         let table = self.table(job)?;
+        self.shard.env.mark("repair.validate");
         if let Some(parent) = job.parent {
             self.sessions.set_repairing(parent).await?;
         }
@@ -260,7 +266,8 @@ impl Participant {
             let parents = self.parents.borrow();
             job.parent.and_then(|id| parents.get(id)).is_some_and(|parent| parent.is_incremental)
         };
-        if let Some(node) = self.shard.engine.node().filter(|_| !is_incremental) {
+        let skips = is_incremental || self.shard.env.planted("repair_validation_without_flush");
+        if let Some(node) = self.shard.engine.node().filter(|_| !skips) {
             node.flush(table.id).await?;
         }
         let ranges = TokenRange::normalize(job.ranges.iter().copied());
@@ -369,6 +376,7 @@ impl Participant {
         of: Exchange,
     ) -> Result<Vec<SessionSummary>, String> {
         let table = self.table(job)?;
+        self.shard.env.mark("repair.stream");
         let local = self.local().ok_or("this node is in no ring")?;
         let ranges = TokenRange::normalize(of.ranges.iter().copied());
         let mut plan = Plan::new(Operation::Repair);
@@ -414,6 +422,7 @@ impl Participant {
 
     /// Forgets a repair, and what was held for it.
     pub fn end(&self, parent: Uuid) {
+        self.shard.env.mark("repair.clean_up");
         self.parents.borrow_mut().end(parent);
         self.held.borrow_mut().retain(|job, _| job.parent != Some(parent));
     }

@@ -153,9 +153,14 @@ impl Coordinated {
         Ok(())
     }
 
-    /// Ends a session as failed, everywhere.
-    pub async fn fail(&self, id: Uuid, others: &BTreeSet<Address>) {
+    /// Ends a session as failed, everywhere. False if it may have succeeded: the disk did not take
+    /// that, and says it or not after the next start.
+    pub async fn fail(&self, id: Uuid, others: &BTreeSet<Address>) -> bool {
         self.sessions.fail(id, false).await;
+        let session = self.sessions.get(id);
+        if session.is_some_and(|session| session.state == SessionState::Finalized) {
+            return false;
+        }
         let mut payload = Vec::new();
         FailSession { session: id }.write(&mut payload);
         for node in others.iter().copied() {
@@ -164,5 +169,6 @@ impl Coordinated {
                 let _ = asks.ask(node, Verb::FailedSessionMsg, payload).await;
             });
         }
+        true
     }
 }

@@ -105,7 +105,11 @@ impl Upkeep {
 
     /// What one that is over left is released; then it is forgotten, some time.
     async fn look_at_ended(&self, session: &LocalSession, idle: i64) {
-        let has_data = self.sessions.has_data(session.id);
+        if !self.sessions.is_saved(session).await {
+            return;
+        }
+        let forgets = self.shard.env.planted("repair_release_not_tried_again");
+        let has_data = self.sessions.has_data(session.id) && !forgets;
         if has_data && !self.sessions.release(session).await {
             return;
         }
