@@ -273,7 +273,7 @@ impl Jobs {
         // deep trees take longer to compare than a shard's other tasks may wait
         let mut pairs = self.shard.env.helper(move || differences_of_all(&trees)).await;
         if self.shard.env.planted("repair_skips_a_leaf") {
-            pairs.iter_mut().for_each(|(_, ranges)| drop(ranges.pop()));
+            pairs.iter_mut().for_each(|(_, ranges)| ranges.truncate(ranges.len() - 1));
             pairs.retain(|(_, ranges)| !ranges.is_empty());
         }
         if of.optimises && !of.only_pulls {
