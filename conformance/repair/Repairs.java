@@ -24,6 +24,7 @@ public class Repairs
         if (args[0].equals("all"))
         {
             Trees.all();
+            Partitions.all();
             Words.all();
         }
         System.exit(0);

@@ -29,6 +29,8 @@ class Trees
             split();
         for (int i = 0; i < 400; i++)
             differences(i);
+        for (int i = 0; i < 120; i++)
+            moved(i);
         for (int depth = 0; depth <= 16; depth++)
         {
             MerkleTree tree = even(Ranges.of(Ranges.MIN, Ranges.MIN), depth);
@@ -48,7 +50,12 @@ class Trees
     /** A partition's hash is that of its token. */
     static void add(MerkleTree tree, long token)
     {
-        byte[] hash = digest(ByteBuffer.allocate(8).putLong(token).array());
+        add(tree, token, token);
+    }
+
+    static void add(MerkleTree tree, long token, long hashed)
+    {
+        byte[] hash = digest(ByteBuffer.allocate(8).putLong(hashed).array());
         LongToken at = new LongToken(token);
         tree.get(at).addHash(new MerkleTree.RowHash(at, hash, 100));
     }
@@ -125,6 +132,24 @@ class Trees
         for (long token : second) add(other, token);
         List<Range<Token>> found = new ArrayList<>(MerkleTree.difference(one, other));
         Repairs.line("difference", range.left, range.right, depth, otherDepth, Ranges.show(both), Ranges.show(first), Ranges.show(second), Ranges.show(found));
+    }
+
+    /** The same hash at another token: nodes above both are equal, and what is below them is not looked at. */
+    static void moved(int i) throws Exception
+    {
+        Range<Token> range = Ranges.any(random);
+        int depth = 1 + random.nextInt(6);
+        List<Long> first = Ranges.tokens(random, range, 1 + random.nextInt(3)), second = Ranges.tokens(random, range, first.size()),
+                   more = Ranges.tokens(random, range, random.nextInt(3));
+        MerkleTree one = even(range, depth), other = even(range, depth);
+        for (int n = 0; n < first.size(); n++)
+        {
+            add(one, first.get(n), first.get(n));
+            add(other, second.get(n), first.get(n));
+        }
+        for (long token : more) add(one, token);
+        List<Range<Token>> found = new ArrayList<>(MerkleTree.difference(one, other));
+        Repairs.line("moved", range.left, range.right, depth, Ranges.show(first), Ranges.show(second), Ranges.show(more), Ranges.show(found));
     }
 
     /** What depth fits into bytes: at each step, and the depth that a count of partitions wants. */

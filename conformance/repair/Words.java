@@ -62,6 +62,7 @@ class Words
                     options.put(values[0], values[1 + random.nextInt(values.length - 1)]);
             option(options);
         }
+        together();
         sizes();
         for (int n = 0; n < 40; n++)
             summary(n);
@@ -75,6 +76,22 @@ class Words
         try { said = "=" + sorted(RepairOption.parse(options, Murmur3Partitioner.instance).toString()); }
         catch (IllegalArgumentException e) { said = "!" + e.getMessage(); }
         Repairs.line("option", shown, said);
+    }
+
+    /** All that is refused, alone and together: which error comes first. */
+    static void together()
+    {
+        String[][] refused = { { "jobThreads", "5" }, { "dataCenters", "dc2" }, { "hosts", "127.0.0.1" }, { "primaryRange", "true" }, { "pullRepair", "true" },
+                               { "previewKind", "ALL" }, { "repairPaxos", "true" }, { "paxosOnly", "true" }, { "ranges", "5:5" } };
+        for (int set = 1; set < 1 << refused.length; set++)
+        {
+            Map<String, String> options = new TreeMap<>();
+            for (int i = 0; i < refused.length; i++)
+                if ((set >> i & 1) == 1)
+                    options.put(refused[i][0], refused[i][1]);
+            if (options.size() > 1)
+                option(options);
+        }
     }
 
     /** Sets in order. */
@@ -96,6 +113,17 @@ class Words
         // ties of three places
         for (int i = 0; i < 16; i++)
             sizes.add((1L + random.nextInt(1000)) * 1024 + 64 * (1 + 2 * random.nextInt(8)));
+        // such as are printed otherwise if they are divided as a double
+        for (int found = 0; found < 12;)
+        {
+            long size = random.nextLong() >>> (1 + random.nextInt(38));
+            int tens = (63 - Long.numberOfLeadingZeros(size)) / 10;
+            if (tens > 0 && !String.format("%.3f", Math.scalb((float) size, -tens * 10)).equals(String.format("%.3f", Math.scalb((double) size, -tens * 10))))
+            {
+                sizes.add(size);
+                found++;
+            }
+        }
         for (long size : sizes)
             Repairs.line("size", size, FBUtilities.prettyPrintMemory(size));
     }
@@ -124,7 +152,7 @@ class Words
             {
                 InetAddressAndPort one = Messages.address(), other = Messages.address();
                 List<Range<Token>> ranges = new ArrayList<>();
-                for (int i = random.nextInt(n % 8 == 7 ? 60 : 4); i > 0; i--)
+                for (int i = n % 8 == 3 ? 30 : random.nextInt(n % 8 == 7 ? 60 : 4); i > 0; i--)
                     ranges.add(Ranges.any(random));
                 List<SessionSummary> sessions = null;
                 shown.append(Ranges.show(ranges)).append(' ');

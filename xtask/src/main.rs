@@ -53,7 +53,7 @@ cargo xtask COMMAND
   bench scaleout [OPTIONS]     a fourth node joins three under load (`bench scaleout --help`)
   bench insn [PATH...] [--record REASON]
                                instructions and allocations of the hot paths, in process, beside those recorded
-  campaign seeds|engine|conditions|ring-seeds|elastic-seeds [FROM] [COUNT] | campaign KIND --resume | campaign planted [BUG]
+  campaign seeds|engine|conditions|ring-seeds|elastic-seeds|repair-seeds [FROM] [COUNT] | campaign KIND --resume | campaign planted [BUG]
                                simulated worlds of new seeds; bugs planted in them
   campaign images [SEED [IMAGES]]
                                the power cut in every step that changes files, simulated, 5,000 images

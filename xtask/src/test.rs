@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bench;
@@ -35,102 +36,132 @@ struct Stage {
     what: &'static str,
     budget_minutes: u64,
     run: fn() -> Outcome<Tally>,
+    /// It goes on beside the stages behind it up to this one: client and node wait for each other
+    /// in turn, so that half of two cores would idle. They have addresses of their own.
+    beside: Option<&'static str>,
 }
 
 const STAGES: &[Stage] = &[
-    Stage { name: "tidy", what: "rules of the tree", budget_minutes: 1, run: tidy },
-    Stage { name: "fmt", what: "rustfmt", budget_minutes: 1, run: fmt },
-    Stage { name: "clippy", what: "clippy, warnings are errors", budget_minutes: 6, run: clippy },
+    Stage { name: "tidy", what: "rules of the tree", budget_minutes: 1, run: tidy, beside: None },
+    Stage { name: "fmt", what: "rustfmt", budget_minutes: 1, run: fmt, beside: None },
+    Stage {
+        name: "clippy",
+        what: "clippy, warnings are errors",
+        budget_minutes: 6,
+        run: clippy,
+        beside: None,
+    },
     Stage {
         name: "unit",
         what: "cargo test --workspace; the own tests of the corpus's drivers",
         budget_minutes: 8,
         run: unit,
+        beside: None,
     },
-    Stage { name: "build", what: "the node, as stages start it", budget_minutes: 8, run: build },
     Stage {
-        name: "golden",
-        what: "the corpus against recorded answers of Cassandra",
-        budget_minutes: 2,
-        run: golden,
+        name: "build",
+        what: "the node, as stages start it",
+        budget_minutes: 8,
+        run: build,
+        beside: None,
     },
     Stage {
         name: "forms",
         what: "the corpus in other forms: pages, prepared, batches, JSON, shards, files, rings; functions that are not pure",
         budget_minutes: 5,
         run: in_other_forms,
+        beside: Some("ring"),
+    },
+    Stage {
+        name: "golden",
+        what: "the corpus against recorded answers of Cassandra",
+        budget_minutes: 2,
+        run: golden,
+        beside: None,
     },
     Stage {
         name: "formats",
         what: "data directories of Cassandra with SSTables nb, oa and da: read, added to, compacted",
         budget_minutes: 2,
         run: formats,
+        beside: None,
     },
     Stage {
         name: "ring",
         what: "the corpus through both of a Cassandra and a Helenus in a ring, and through three Helenus, all replicas asked; TLS between nodes",
         budget_minutes: 7,
         run: ring,
+        beside: None,
     },
     Stage {
         name: "streams",
         what: "a Cassandra and two Helenus fetch SSTables from each other, whole and in parts",
         budget_minutes: 3,
         run: streams,
+        beside: None,
     },
     Stage {
         name: "repair",
         what: "replicas that differ in each way, repaired by both kinds of nodes",
         budget_minutes: 3,
         run: repair,
+        beside: None,
     },
     Stage {
         name: "drivers",
         what: "python, node, go, java and rust drivers; the load generator's own tests, and the load that `dist` compiles for",
         budget_minutes: 6,
         run: drivers,
+        beside: None,
     },
     Stage {
         name: "cqlsh",
         what: "the first start; cqlsh against Cassandra's recorded transcript",
         budget_minutes: 2,
         run: cqlsh,
+        beside: None,
     },
     Stage {
         name: "roles",
         what: "logins, grants and TLS, and every statement under every grant as Cassandra answered",
         budget_minutes: 3,
         run: roles,
+        beside: None,
     },
     Stage {
         name: "simulation",
         what: "seeded worlds, each run twice, and planted bugs",
         budget_minutes: 8,
         run: simulation,
+        beside: None,
     },
     Stage {
         name: "hostile",
         what: "clients and nodes that mean harm: frames, messages and connections at both ports, with TLS and without",
         budget_minutes: 3,
         run: hostile,
+        beside: None,
     },
     Stage {
         name: "fuzz",
         what: "every parser under libFuzzer, for a short while",
         budget_minutes: 4,
         run: fuzzing,
+        beside: None,
     },
     Stage {
         name: "insn",
         what: "instructions and allocations of the hot paths against those recorded",
         budget_minutes: 7,
         run: insn,
+        beside: None,
     },
     Stage {
         name: "power",
         what: "kills and power cuts of real nodes",
         budget_minutes: 5,
         run: power,
+        beside: None,
     },
 ];
 
@@ -160,18 +191,35 @@ pub fn run(args: &[String]) -> Outcome {
         [] => true,
         names => names.iter().any(|name| name == stage.name),
     };
-    for stage in STAGES.iter().filter(wanted) {
-        println!("== {}: {}", stage.name, stage.what);
-        let start = Instant::now();
-        let mut tally = (stage.run)()
-            .unwrap_or_else(|e| Tally { problems: vec![e.to_string()], ..Tally::default() });
-        let named = tally.problems.iter().map(|problem| format!("{}: {problem}", stage.name));
-        wrong.extend(named);
-        tally.failed = tally.failed.max(tally.problems.len());
-        passed += tally.passed;
-        failed += tally.failed;
-        table.push(line(stage, start.elapsed(), &tally));
-    }
+    thread::scope(|scope| {
+        let mut add = |stage: &Stage, took: Duration, mut tally: Tally| {
+            let named = tally.problems.iter().map(|problem| format!("{}: {problem}", stage.name));
+            wrong.extend(named);
+            tally.failed = tally.failed.max(tally.problems.len());
+            passed += tally.passed;
+            failed += tally.failed;
+            table.push(line(stage, took, &tally));
+        };
+        let mut beside = Vec::new();
+        for stage in STAGES.iter().filter(wanted) {
+            println!("== {}: {}", stage.name, stage.what);
+            if stage.beside.is_some() {
+                beside.push((stage, scope.spawn(|| timed(stage))));
+                continue;
+            }
+            let (took, tally) = timed(stage);
+            add(stage, took, tally);
+            let ends = |(of, _): &mut (&Stage, _)| of.beside == Some(stage.name);
+            for (stage, going) in beside.extract_if(.., ends) {
+                let (took, tally) = going.join().unwrap_or_else(|_| panicked());
+                add(stage, took, tally);
+            }
+        }
+        for (stage, going) in beside {
+            let (took, tally) = going.join().unwrap_or_else(|_| panicked());
+            add(stage, took, tally);
+        }
+    });
     println!("\n{:<12}{:>9}{:>9}{:>9}{:>9}", "stage", "time", "budget", "passed", "failed");
     for line in table {
         println!("{line}");
@@ -180,6 +228,19 @@ pub fn run(args: &[String]) -> Outcome {
     wrong.iter().for_each(|problem| println!("{problem}"));
     println!("{passed} passed, {failed} failed");
     if failed == 0 { Ok(()) } else { Err("not everything passed".into()) }
+}
+
+/// Runs a stage. One that cannot be run has a problem.
+fn timed(stage: &Stage) -> (Duration, Tally) {
+    let start = Instant::now();
+    let tally = (stage.run)()
+        .unwrap_or_else(|e| Tally { problems: vec![e.to_string()], ..Tally::default() });
+    (start.elapsed(), tally)
+}
+
+fn panicked() -> (Duration, Tally) {
+    let problems = vec!["the stage panicked".to_owned()];
+    (Duration::ZERO, Tally { problems, ..Tally::default() })
 }
 
 fn line(stage: &Stage, took: Duration, tally: &Tally) -> String {
@@ -555,6 +616,8 @@ fn first_start() -> Outcome<Tally> {
 /// Seeds of the simulated worlds that run each time, from 1; those of whole nodes, of the engine
 /// alone, and of conditional statements.
 const SEEDS: [(&str, u64); 3] = [("seeds", 150), ("engine", 60), ("conditions", 40)];
+/// So many of each are run twice, to see that they go the same way.
+const SEEDS_AGAIN: u64 = 10;
 /// Those of rings of several nodes: too few for all to happen that a campaign must see.
 const RING_SEEDS: u64 = 6;
 /// Those of rings that nodes join and leave; so many of them are run a second time, to see that
@@ -586,7 +649,8 @@ fn simulation() -> Outcome<Tally> {
         Err(error) => tally.problems.push(format!("{}: {error}", args.join(" "))),
     };
     for (kind, count) in SEEDS {
-        check(&[kind, "1", &count.to_string()], count as usize);
+        check(&["once", kind, "1", &count.to_string()], count as usize);
+        check(&["part", kind, "1", &SEEDS_AGAIN.to_string()], SEEDS_AGAIN as usize);
     }
     check(&["part", "ring-seeds", "1", &RING_SEEDS.to_string()], RING_SEEDS as usize);
     check(&["once", "elastic-seeds", "1", &ELASTIC_SEEDS.to_string()], ELASTIC_SEEDS as usize);

@@ -41,7 +41,7 @@ impl Row {
     }
 
     /// The elements of a collection, in order; those of a map are keys and values in turn.
-    fn elements(&self, column: usize) -> Vec<Vec<u8>> {
+    pub fn elements(&self, column: usize) -> Vec<Vec<u8>> {
         let Some(mut rest) = self.bytes(column).and_then(|bytes| bytes.get(4..)) else {
             return Vec::new();
         };

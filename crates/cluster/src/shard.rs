@@ -39,7 +39,7 @@ use crate::own_cql::OwnCql;
 use crate::paxos::{Acceptors, Paxos};
 use crate::peers::{Peers, patience};
 use crate::read::Reads;
-use crate::repair::{RepairCoordinator, Repairs};
+use crate::repair::{LocalSessions, Ongoing, RepairCoordinator, RepairReport, Repairs};
 use crate::replica::Replica;
 use crate::replica_read::ReplicaReads;
 use crate::request_metrics::ClientRequests;
@@ -165,6 +165,20 @@ impl Paths {
     }
 }
 
+/// What moves files between nodes, and what has replicas agree.
+fn streams_and_repairs(
+    (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
+    components: &Components,
+    cql: &Rc<OwnCql>,
+    registry: &Rc<Registry>,
+) -> (Topology, Rc<Repairs>) {
+    let ongoing = Rc::<Ongoing>::default();
+    let topology = Topology::new(shard, components, peers, &ongoing, registry);
+    let streaming = topology.streaming();
+    let repairs = Repairs::new((shard, peers), components, (streaming, &ongoing), cql);
+    (topology, repairs)
+}
+
 impl Shard {
     /// Makes a shard's components. They count in `registry`; `publish` tells its clients of
     /// changes.
@@ -211,9 +225,8 @@ impl Shard {
             &estimates,
             &virtual_tables,
         );
-        let topology = Topology::new(&context, components, &peers, registry);
-        let (of, streaming) = ((&context, &peers), topology.streaming());
-        let repairs = Repairs::new(of, components, streaming, &own_cql);
+        let of = (&context, &peers);
+        let (topology, repairs) = streams_and_repairs(of, components, &own_cql, registry);
         let replica = paths.replica(&context, components, &peers, &schema, &repairs);
         components.add(&peers);
         components.add(&clients);
@@ -370,6 +383,16 @@ impl Shard {
     /// What coordinates repairs; on the first shard.
     pub fn repairs(&self) -> &Rc<RepairCoordinator> {
         self.repairs.coordinator()
+    }
+
+    /// The incremental repairs that this node has part in; on the first shard.
+    pub fn repair_sessions(&self) -> &Rc<LocalSessions> {
+        self.repairs.sessions()
+    }
+
+    /// What operators ask of them; on the first shard.
+    pub fn repair_report(&self) -> &RepairReport {
+        self.repairs.report()
     }
 
     /// What fills caches with what was saved of them.

@@ -26,8 +26,7 @@ impl Config {
 
     /// Every field by its keys, whatever the others are.
     fn of(get: &Get<'_>) -> Result<Self> {
-        let (listen_address, rpc_address) = (get.host("listen_address")?, get.host("rpc_address")?);
-        let (data_dir, initial_tokens) = (PathBuf::from(get.text("data_dir")), get.tokens()?);
+        let ([listen_address, rpc_address], data_dir) = (get.own_hosts()?, get.data_dir());
         Ok(Self {
             commitlog_directory: under(get, &data_dir, "commitlog_directory", "commitlog"),
             hints_directory: under(get, &data_dir, "hints_directory", "hints"),
@@ -38,8 +37,8 @@ impl Config {
             memtable_cleanup_threshold: get.cleanup_threshold()?,
             data_file_directories: data_directories(get, &data_dir),
             cluster_name: get.text("cluster_name"),
-            num_tokens: get.num_tokens(initial_tokens.len())?,
-            initial_tokens,
+            num_tokens: get.num_tokens(get.tokens()?.len())?,
+            initial_tokens: get.tokens()?,
             seeds: get.seeds()?,
             joining: get.joining()?,
             internode_compression: get.internode_compression(),

@@ -5,8 +5,8 @@
 //! version from all that have it. Here the ring is cut at each end of a difference. In each piece
 //! replicas that do not differ have the same version, and one of them is asked.
 //!
-//! Cassandra cuts ranges only where two of them meet, and may so ask for a version twice that we ask
-//! for once. It asks in the order of addresses as text, and so do we.
+//! Cassandra cuts ranges only where two of them meet, and may so ask twice for a version that we
+//! ask for once. It asks in the order of addresses as text, and so do we.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,12 @@
-//! Guava's hashes, whole and in pieces.
+//! Guava's hashes, whole and in pieces; hashes of partitions as Cassandra's validation takes them.
 
-use repair::hash_bytes;
-use types::hash128_unsigned;
+use std::sync::Arc;
+
+use repair::{PartitionHasher, hash_bytes};
+use rows::codec::MutationDecoder;
+use schema::{ColumnKind, Table, TableBuilder, TableId};
 use types::hex::to_hex;
+use types::{CqlType, Reader, hash128_unsigned};
 
 use crate::common::{hex, vectors};
 
@@ -48,4 +52,61 @@ fn are_the_two_hashes_of_all_bytes() {
             words.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
         assert_eq!(hash_bytes(&[&bytes]).to_vec(), expected);
     }
+}
+
+/// The tables of the vectors.
+fn tables() -> Vec<(&'static str, Table)> {
+    use ColumnKind::{Clustering, PartitionKey, Regular, Static};
+    let table = |name: &str| Table::builder("ks", name, TableId([0; 16]));
+    let set = |element: CqlType| CqlType::Set { element: element.into(), frozen: false };
+    let map = CqlType::Map { key: CqlType::Text.into(), value: CqlType::Int.into(), frozen: false };
+    let t = table("t")
+        .column("k", CqlType::Int, PartitionKey)
+        .column("c", CqlType::Text, Clustering)
+        .column("s", CqlType::Int, Static)
+        .column("v", CqlType::Int, Regular)
+        .column("m", map, Regular)
+        .column("b", CqlType::Boolean, Regular)
+        .column("z", set(CqlType::Int), Static);
+    let mut u = table("u")
+        .column("a", CqlType::Int, PartitionKey)
+        .column("b", CqlType::Text, PartitionKey)
+        .column("c1", CqlType::Int, Clustering)
+        .column("c2", CqlType::BigInt, Clustering)
+        .column("x", CqlType::Blob, Regular)
+        .column("l", set(CqlType::Text), Regular);
+    u.columns.iter_mut().for_each(|column| column.reversed = &*column.name == "c1");
+    let mut n = table("n").column("k", CqlType::BigInt, PartitionKey).column(
+        "n",
+        CqlType::Counter,
+        Regular,
+    );
+    n.flags.counter = true;
+    let all = [("t", t), ("u", u), ("n", n)];
+    all.into_iter().map(|(name, builder): (_, TableBuilder)| (name, builder.build())).collect()
+}
+
+#[test]
+fn partitions_hash_as_in_cassandras_validation() {
+    let tables = tables();
+    // one hasher for all partitions of a table, as validation has it
+    let hashers = tables.iter().map(|(_, table)| PartitionHasher::new(&table.layout));
+    let mut hashers: Vec<_> = hashers.collect();
+    let (mut partitions, mut statics, mut deletions) = (0, 0, 0);
+    for parts in vectors("5.0.9", "partition") {
+        let at = tables.iter().position(|(name, _)| *name == parts[0]).expect("a table");
+        let bytes = hex(parts[1]);
+        let layout = Arc::clone(&tables[at].1.layout);
+        let layout_of = move |_: &[u8; 16]| Some(Arc::clone(&layout));
+        let update = MutationDecoder::new().update(&mut Reader::new(&bytes), &layout_of);
+        let update = update.expect("Cassandra wrote it");
+        let hasher = &mut hashers[at];
+        hasher.start(&update.key, update.deletion, update.static_row());
+        update.unfiltereds(false).for_each(|unfiltered| hasher.unfiltered(unfiltered));
+        assert_eq!(to_hex(&hasher.finish()), parts[2], "{parts:?}");
+        partitions += 1;
+        statics += usize::from(update.static_row().is_some());
+        deletions += usize::from(!update.deletion.is_live());
+    }
+    assert!(partitions == 60 && statics >= 5 && deletions >= 2, "{statics} {deletions}");
 }

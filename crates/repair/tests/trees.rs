@@ -101,6 +101,28 @@ fn differ_where_cassandra_says() {
 }
 
 #[test]
+fn what_is_below_equal_nodes_is_not_looked_at() {
+    let (mut pairs, mut unseen) = (0, 0);
+    for parts in vectors("5.0.9", "moved") {
+        let range = range(parts[0], parts[1]);
+        let (first, second) = (tokens(parts[3]), tokens(parts[4]));
+        let depth = parts[2].parse().unwrap();
+        let (mut one, mut other) = (Tree::new(range, depth), Tree::new(range, depth));
+        for (token, moved) in first.iter().zip(&second) {
+            one.add(*token, &hash_of(*token)).unwrap();
+            other.add(*moved, &hash_of(*token)).unwrap();
+        }
+        add_all(&mut one, &tokens(parts[5]));
+        let found = difference(&one, &other).unwrap();
+        assert_eq!(show_ranges(&found), parts[6], "{parts:?}");
+        let differing = one.leaves().zip(other.leaves()).filter(|(a, b)| a.1 != b.1);
+        unseen += differing.filter(|(a, _)| !found.iter().any(|f| f.contains(a.0.right))).count();
+        pairs += 1;
+    }
+    assert!(pairs == 120 && unseen >= 20, "{pairs} {unseen}");
+}
+
+#[test]
 fn any_shape_is_read_written_and_compared() {
     let (mut shapes, mut found) = (0, 0);
     for parts in vectors("5.0.9", "split") {
@@ -147,6 +169,24 @@ fn trees_are_in_cassandras_order() {
     trees.sort_by(Tree::order);
     let lefts = trees.map(|tree| tree.range().left.0);
     assert_eq!(lefts, [50, -20, 0, 10]);
+}
+
+#[test]
+fn are_written_in_steps() {
+    for parts in vectors("5.0.9", "split") {
+        let bytes = hex(parts[0]);
+        let tree = read(&bytes);
+        let nodes = 2 * tree.leaf_count() - 1;
+        for step in [1, 2, 7, 1000] {
+            let (mut writer, mut out, mut steps) = (tree.writer(), Vec::new(), 1);
+            while writer.write_nodes(step, &mut out) {
+                steps += 1;
+            }
+            assert_eq!(out, bytes);
+            assert_eq!(steps, nodes.div_ceil(step));
+            assert!(!writer.write_nodes(step, &mut out) && out == bytes);
+        }
+    }
 }
 
 #[test]

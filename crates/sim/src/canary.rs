@@ -107,3 +107,22 @@ pub const ELASTIC_RARE: &[Bug] = &[
     Bug { name: "removal_confirmed_unfetched", seeds: 1000 },
     Bug { name: "removal_fetches_from_one", seeds: 1000 },
 ];
+
+/// Those of rings that are repaired.
+pub const REPAIR: &[Bug] = &[
+    Bug { name: "repair_marks_unstreamed", seeds: 60 },
+    Bug { name: "repair_skips_a_leaf", seeds: 20 },
+    Bug { name: "repair_hash_without_deletions", seeds: 40 },
+    Bug { name: "repair_failed_session_counts_as_repaired", seeds: 60 },
+    Bug { name: "repair_validation_without_flush", seeds: 20 },
+    Bug { name: "repair_sets_apart_without_flush", seeds: 40 },
+    Bug { name: "repair_release_not_tried_again", seeds: 60 },
+    Bug { name: "tombstone_purged_before_repair", seeds: 40 },
+    Bug { name: "repair_releases_before_commit", seeds: 60 },
+];
+
+/// The same that take more seeds than are run each time: they are looked for by their names alone.
+pub const REPAIR_RARE: &[Bug] = &[
+    Bug { name: "repair_promise_not_durable", seeds: 1000 },
+    Bug { name: "repair_fails_after_promise", seeds: 1000 },
+];

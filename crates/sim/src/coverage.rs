@@ -167,6 +167,37 @@ pub const REQUIRED_OF_ELASTIC: &[&str] = &[
     "elastic.refused",
 ];
 
+/// Those of rings that are repaired, beside what befalls nodes at each step
+/// (`ring::repair::names`).
+pub const REQUIRED_OF_REPAIR: &[&str] = &[
+    // repairs
+    "repair.full",
+    "repair.incremental",
+    "repair.preview",
+    "repair.primary",
+    "repair.subrange",
+    "repair.sequential",
+    "repair.optimised",
+    "repair.of_hosts",
+    "repair.forced",
+    "repair.failed",
+    "repair.two_at_once",
+    "repair.cancelled",
+    "repair.cancelled_by_force",
+    // what clients do
+    "repair.missed",
+    "repair.expires",
+    "repair.delete_cell",
+    "repair.delete_row",
+    "repair.delete_range",
+    "repair.delete_partition",
+    // branches of the code
+    "compaction.purged",
+    "repair.purged_in_time",
+    "repair.purged_too_early",
+    "repair.stamped",
+];
+
 /// Branches that a test of their own reaches: worlds do not alter tables or archive, and only those
 /// of the engine alone capture.
 pub const REACHED_BY_TESTS: &[&str] = &[

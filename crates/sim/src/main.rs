@@ -10,6 +10,8 @@
 //! campaign ring-story SEED [BUG]  what happened in one of them, line by line
 //! campaign elastic-seeds FROM COUNT  worlds of rings that nodes join and leave
 //! campaign elastic-story SEED [BUG]  what happened in one of them, line by line
+//! campaign repair-seeds FROM COUNT  worlds of rings that are repaired
+//! campaign repair-story SEED [BUG]  what happened in one of them, line by line
 //! campaign images FROM COUNT    at least COUNT crash images of worlds of seeds from FROM on; fails
 //!                               if a node does not start as it must on one, or if a kind of change
 //!                               was never cut
@@ -26,12 +28,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use sim::canary::{
-    Bug, CONDITIONS, ELASTIC, ELASTIC_RARE, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, RINGS, WHOLE,
+    Bug, CONDITIONS, ELASTIC, ELASTIC_RARE, ENGINE, IMAGES, IMAGES_PER_SEED, ONCE, REPAIR,
+    REPAIR_RARE, RINGS, WHOLE,
 };
 use sim::cas::Cas;
 use sim::coverage::{
     Coverage, REQUIRED, REQUIRED_OF_CONDITIONS, REQUIRED_OF_ELASTIC, REQUIRED_OF_NODES,
-    REQUIRED_OF_RINGS,
+    REQUIRED_OF_REPAIR, REQUIRED_OF_RINGS,
 };
 use sim::cql_node::CqlNode;
 use sim::engine_node::Door;
@@ -45,22 +48,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<u64>().map_err(|e| format!("{text}: {e}"));
     let result = match words[..] {
-        ["ring-story", seed] => number(seed).and_then(|seed| told(ring::story(seed, None))),
-        ["ring-story", seed, bug] => {
-            let bug = RINGS.iter().find(|known| known.name == bug).map(|bug| bug.name);
-            number(seed).and_then(|seed| told(ring::story(seed, bug)))
-        }
-        ["elastic-story", seed] => {
-            number(seed).and_then(|seed| told(ring::elastic::story(seed, None)))
-        }
-        ["elastic-story", seed, bug] => {
-            let bug = ELASTIC
-                .iter()
-                .chain(ELASTIC_RARE)
-                .find(|known| known.name == bug)
-                .map(|bug| bug.name);
-            number(seed).and_then(|seed| told(ring::elastic::story(seed, bug)))
-        }
+        [kind, seed] if kind.ends_with("-story") => told(kind, seed, None),
+        [kind, seed, bug] if kind.ends_with("-story") => told(kind, seed, Some(bug)),
         ["images", from, count] => {
             number(from).and_then(|from| match crash_images(from, number(count)?)?.missing()[..] {
                 [] => Ok(()),
@@ -85,7 +74,8 @@ fn main() -> ExitCode {
         ["planted", "images"] => planted(|_| false, |_| true),
         ["planted", name] => planted(|bug| bug.name == name, |bug| bug.name == name),
         _ => Err(
-            "seeds|engine|conditions|ring-seeds|elastic-seeds|images FROM COUNT | planted [NAME]"
+            "seeds|engine|conditions|ring-seeds|elastic-seeds|repair-seeds|images FROM COUNT | \
+             planted [NAME]"
                 .to_string(),
         ),
     };
@@ -99,7 +89,17 @@ fn main() -> ExitCode {
 }
 
 /// Says what happened to a ring.
-fn told((story, outcome): (Vec<String>, Outcome)) -> Result<(), String> {
+fn told(kind: &str, seed: &str, bug: Option<&str>) -> Result<(), String> {
+    let seed = seed.parse::<u64>().map_err(|e| format!("{seed}: {e}"))?;
+    let (story, bugs): (Tell, [&[Bug]; 2]) = match kind {
+        "ring-story" => (ring::story, [RINGS, &[]]),
+        "elastic-story" => (ring::elastic::story, [ELASTIC, ELASTIC_RARE]),
+        "repair-story" => (ring::repair::story, [REPAIR, REPAIR_RARE]),
+        _ => return Err(format!("{kind}: no kind of worlds")),
+    };
+    let known = bugs.concat();
+    let bug = bug.and_then(|name| known.iter().find(|known| known.name == name));
+    let (story, outcome) = story(seed, bug.map(|bug| bug.name));
     story.iter().for_each(|line| println!("{line}"));
     outcome.wrong.map_or(Ok(()), Err)
 }
@@ -115,12 +115,17 @@ struct Kind {
     required: &'static [&'static [&'static str]],
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind { name: "seeds", run: run::<CqlNode, Shared>, required: &[REQUIRED, REQUIRED_OF_NODES] },
     Kind { name: "engine", run: run::<Door, Shared>, required: &[REQUIRED] },
     Kind { name: "conditions", run: run::<CqlNode, Cas>, required: &[REQUIRED_OF_CONDITIONS] },
     Kind { name: "ring-seeds", run: ring::run, required: &[REQUIRED_OF_RINGS] },
     Kind { name: "elastic-seeds", run: ring::elastic::run, required: &[REQUIRED_OF_ELASTIC] },
+    Kind {
+        name: "repair-seeds",
+        run: ring::repair::run,
+        required: &[REQUIRED_OF_REPAIR, ring::repair::names::HARMED],
+    },
 ];
 
 impl Kind {
@@ -232,7 +237,7 @@ fn failure(kind: &str, seed: u64, what: &str) -> String {
 
 /// Is it looked for by its name alone?
 fn is_rare(bug: &Bug) -> bool {
-    ELASTIC_RARE.iter().any(|rare| rare.name == bug.name)
+    ELASTIC_RARE.iter().chain(REPAIR_RARE).any(|rare| rare.name == bug.name)
 }
 
 fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> Result<(), String> {
@@ -242,11 +247,13 @@ fn planted(wanted: impl Fn(&Bug) -> bool, of_images: impl Fn(&Bug) -> bool) -> R
     let rings = RINGS.iter().map(|bug| (bug, Some(ring::run as Run)));
     let elastic =
         ELASTIC.iter().chain(ELASTIC_RARE).map(|bug| (bug, Some(ring::elastic::run as Run)));
+    let repair = REPAIR.iter().chain(REPAIR_RARE).map(|bug| (bug, Some(ring::repair::run as Run)));
     let of_worlds = engine
         .chain(whole)
         .chain(conditions)
         .chain(rings)
         .chain(elastic)
+        .chain(repair)
         .filter(|(bug, _)| wanted(bug));
     let images = IMAGES.iter().filter(|bug| of_images(bug)).map(|bug| (bug, None));
     let hunts: Vec<(&Bug, Option<Run>)> = of_worlds.chain(images).collect();
@@ -303,3 +310,6 @@ fn found(bug: &Bug, run: Run) -> bool {
 
 /// Runs a seed, with a bug or without.
 type Run = fn(u64, Option<&'static str>) -> Outcome;
+
+/// Says what happened in a seed's world.
+type Tell = fn(u64, Option<&'static str>) -> (Vec<String>, Outcome);

@@ -72,12 +72,14 @@ pub struct Repairs {
     flushes: Rc<Flushes>,
 }
 
-/// Stops what it is of, unless that has ended.
-struct StopOnDrop(Rc<Cell<bool>>);
+/// Stops what nobody waits for any more.
+struct StopOnDrop(Option<Rc<Cell<bool>>>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.set(true);
+        if let Some(stop) = &self.0 {
+            stop.set(true);
+        }
     }
 }
 
@@ -120,9 +122,10 @@ impl Repairs {
         self.tables.env().spawn(Class::Compaction, async move {
             let _ = sender.send(me.try_anticompact(&wanted, &stop).await);
         });
-        let _stop = StopOnDrop(cancel);
-        let stopping = |_| Err(StorageError::Stopping(crate::shards::Stopping));
-        receiver.await.unwrap_or_else(stopping)
+        let mut stops = StopOnDrop(Some(cancel));
+        let ended = receiver.await;
+        stops.0 = None;
+        ended.unwrap_or(Err(StorageError::Stopping(crate::shards::Stopping)))
     }
 
     async fn try_anticompact(
@@ -131,10 +134,12 @@ impl Repairs {
         stop: &Rc<Cell<bool>>,
     ) -> Result<(), StorageError> {
         for id in wanted.tables.keys() {
-            self.flushes.flush(*id).await?;
+            if !self.tables.env().planted("repair_sets_apart_without_flush") {
+                self.flushes.flush(*id).await?;
+            }
         }
-        let held = self.hold_all(wanted, stop).await;
-        let divided = match &held {
+        let mut held = self.hold_all(wanted, stop).await;
+        let divided = match &mut held {
             Ok(held) => self.divide_all(wanted, held, stop).await,
             Err(_) => Ok(()),
         };
@@ -173,7 +178,7 @@ impl Repairs {
                 }
                 RepairStatus::Pending(_) | RepairStatus::Repaired(_) => Ok(false),
             };
-            held.push(self.compactions.hold(*id, &holder, &is_wanted).await?);
+            held.push(Held::take(&self.compactions, *id, &holder, &is_wanted).await?);
         }
         Ok(held)
     }
@@ -181,14 +186,14 @@ impl Repairs {
     async fn divide_all(
         &self,
         wanted: &Anticompaction,
-        held: &[Held],
+        held: &mut [Held],
         stop: &Rc<Cell<bool>>,
     ) -> Result<(), StorageError> {
         let inside = RepairStatus::Pending(wanted.session);
-        for (held, ranges) in held.iter().zip(wanted.tables.values()) {
+        for (held, ranges) in held.iter_mut().zip(wanted.tables.values()) {
             let outside = RepairStatus::Unrepaired;
             let division = Division { ranges: ranges.clone(), inside, outside };
-            self.compactions.divide(held, &division, stop).await?;
+            held.divide(&division, stop).await?;
         }
         Ok(())
     }
@@ -249,9 +254,10 @@ impl Repairs {
         let mut count = 0;
         for id in tables {
             let done = async {
-                let held = self.compactions.hold(*id, &holder, choose).await?;
-                self.compactions.restate(&held, status, &never).await?;
-                Ok(held.sstables.len())
+                let mut held = Held::take(&self.compactions, *id, &holder, choose).await?;
+                let count = held.count();
+                held.restate(status, &never).await?;
+                Ok(count)
             };
             let done = done.await;
             self.compactions.want(*id);

@@ -158,8 +158,8 @@ async fn shard(
     read(&engine, table, asks).await
 }
 
-/// A session takes one of two keys of a file, and then the operator marks all. Metadata of a version
-/// that is not written stay: each time the file is rewritten.
+/// The operator marks a file, and a session takes one of two keys of another. Metadata of a version
+/// that is not written stay: both files are rewritten.
 async fn repair(node: &NodeStore, table: TableId) -> Result<(), StorageError> {
     node.compactions().set_auto(table, false);
     let token = Token::of(&1i32.to_be_bytes());

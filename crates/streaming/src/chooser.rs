@@ -6,10 +6,10 @@ use std::rc::Rc;
 use schema::TableId;
 use sstable::table::Storage;
 use storage::{Chosen, Engine};
-use types::TokenRange;
+use types::{TokenRange, Uuid};
 
 use crate::host::Host;
-use crate::plan::Only;
+use crate::only::Only;
 use crate::wire::Request;
 
 /// A file that is sent.
@@ -22,6 +22,8 @@ pub(crate) struct OutFile {
     pub files: u32,
     /// Its bytes.
     pub bytes: u64,
+    /// The incremental repair that it is sent in.
+    pub pending_repair: Option<Uuid>,
 }
 
 /// Files, by session, table and sequence number.
@@ -129,7 +131,8 @@ impl Chooser {
                 }
                 false => (1, stored_bytes(&chosen)?),
             };
-            files.push(OutFile { chosen, is_whole, files: count, bytes });
+            let pending_repair = only.pending_repair;
+            files.push(OutFile { chosen, is_whole, files: count, bytes, pending_repair });
         }
         Ok(files)
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use messaging::Messenger;
 use metrics::Level;
-use types::{Address, TokenRange};
+use types::{Address, TokenRange, Uuid};
 
 /// The node, as streams see it; on each shard.
 pub trait Host {
@@ -19,6 +19,9 @@ pub trait Host {
 
     /// Is a node in another data centre?
     fn is_far(&self, node: Address) -> bool;
+
+    /// Has this node part in an incremental repair that is under way? Asked on the first shard.
+    fn is_repairing(&self, repair: Uuid) -> bool;
 
     /// Something that the operator should know.
     fn note(&self, level: Level, text: String);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use schema::TableId;
-use storage::RepairedState;
 use types::{Address, TokenRange, Uuid};
 
+use crate::only::Only;
 use crate::session::SessionId;
-use crate::wire::{Operation, Preview, Request, Summary};
+use crate::wire::{Operation, Request};
 
 /// What is given to a node of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,39 +29,6 @@ pub struct Plan {
     pub gives: BTreeMap<Address, Vec<Give>>,
     /// Only which SSTables.
     pub only: Only,
-}
-
-/// Which SSTables a session is about, and whether any are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Only {
-    /// The incremental repair of which they are.
-    pub pending_repair: Option<Uuid>,
-    /// It only says what it would send.
-    pub preview: Preview,
-}
-
-impl Only {
-    /// All of them, and they are sent.
-    pub const ALL: Self = Self { pending_repair: None, preview: Preview::None };
-
-    /// In what state those are.
-    pub fn state(self) -> RepairedState {
-        match (self.preview, self.pending_repair) {
-            (Preview::None, None) | (Preview::All, _) => RepairedState::All,
-            (Preview::None, Some(session)) => RepairedState::Pending(session),
-            (Preview::Unrepaired, _) => RepairedState::Unrepaired,
-            (Preview::Repaired, _) => RepairedState::Repaired,
-        }
-    }
-}
-
-/// What a session announced.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Announced {
-    /// What comes.
-    pub receiving: Vec<Summary>,
-    /// What goes.
-    pub sending: Vec<Summary>,
 }
 
 impl Plan {

@@ -112,7 +112,7 @@ impl Sender {
                 session: id.session,
                 sequence,
                 repaired_at: sstable.repair_status().repaired_at(),
-                pending_repair: None,
+                pending_repair: file.pending_repair,
                 version: sstable.table.descriptor.version,
                 format: sstable.table.descriptor.format,
                 estimated_keys: *partitions,

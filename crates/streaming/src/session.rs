@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schema::TableId;
 use types::{Address, Uuid};
 
-use crate::plan::Only;
+use crate::only::Only;
 use crate::wire::{Init, Message, Operation, Preview, Request, Summary};
 
 /// Which session: with whom, of which plan, and which of the plan's with that node.

@@ -18,7 +18,8 @@ use crate::channels::{Channels, ControlAt};
 use crate::chooser::{Chooser, OutFile};
 use crate::host::Host;
 use crate::ledger::Ledger;
-use crate::plan::{Announced, Give, Only, Plan};
+use crate::only::{Announced, Only};
+use crate::plan::{Give, Plan};
 use crate::progress::{Direction, FileKey, FileView, Progress, SessionView, TableView};
 use crate::said::{SlowEvents, mebibytes, summary};
 use crate::sender::Sender;
@@ -270,8 +271,9 @@ impl Sessions {
                 id.session, id.plan
             ));
         }
-        if init.pending_repair.is_some() && init.preview == Preview::None {
-            return Err("this release takes no part in incremental repairs".to_owned());
+        let repair = init.pending_repair.filter(|_| init.preview == Preview::None);
+        if let Some(repair) = repair.filter(|repair| !self.host.is_repairing(*repair)) {
+            return Err(format!("this node has no part in incremental repair {repair}"));
         }
         self.host.note(
             Level::Info,
@@ -491,8 +493,8 @@ impl Sessions {
             ));
         }
         running.begun.borrow_mut().insert(table, begun);
-        if header.pending_repair.is_some() {
-            return Err("this release takes no part in incremental repairs".to_owned());
+        if header.pending_repair != running.session.borrow().only().pending_repair {
+            return Err(format!("a file of table {of} of another repair than the session's"));
         }
         let node = self.engine.node().ok_or("the node is stopping")?;
         let arrivals = Rc::clone(
@@ -563,7 +565,7 @@ impl Sessions {
         let stamp = Stamp {
             level: header.level,
             repaired_at: header.repaired_at.max(0),
-            pending_repair: None,
+            pending_repair: header.pending_repair,
         };
         let taken = match has_content {
             true => node.arriver().arrived(&arrivals, &slot.place, stamp, &slot.owned).await,

@@ -26,8 +26,8 @@ const LARGE: &str = "value_edges,value_functions";
 
 /// What a stage has of it: always the same.
 const SHORT: &[Part] = &[
-    ("reads", &["--places", "memory", "--shards", "2", "--share", "300", "--without", LARGE]),
-    ("reads", &["--places", "half", "--shards", "3", "--share", "600", "--without", LARGE]),
+    ("reads", &["--places", "memory", "--shards", "2", "--share", "400", "--without", LARGE]),
+    ("reads", &["--places", "half", "--shards", "3", "--share", "800", "--without", LARGE]),
     (
         "reads",
         &[
@@ -36,15 +36,15 @@ const SHORT: &[Part] = &[
             "--rings",
             "1,3",
             "--share",
-            "300",
+            "400",
             "aggregates",
             "gen_paging",
             "lwt",
             "select",
         ],
     ),
-    ("writes", &["--places", "memory", "--shards", "2", "--share", "20", "--without", LARGE]),
-    ("writes", &["--places", "", "--rings", "3", "--share", "16", "collections", "dml"]),
+    ("writes", &["--places", "memory", "--shards", "2", "--share", "28", "--without", LARGE]),
+    ("writes", &["--places", "", "--rings", "3", "--share", "22", "collections", "dml"]),
     ("functions", &["--places", "memory", "--shards", "3", "--share", "3", "--count", "20"]),
     ("functions", &["--places", "", "--rings", "3", "--share", "12", "--count", "12"]),
 ];

@@ -13,7 +13,7 @@ use crate::machine::{self, Outcome};
 /// Executions of a campaign, of all targets together.
 const RUNS: u64 = 20_000_000;
 /// Executions of each target in the short form.
-const RUNS_SHORT: u64 = 12_000;
+const RUNS_SHORT: u64 = 8_000;
 /// Targets, and the share of the executions that each gets.
 const TARGETS: &[(&str, u64)] = &[
     ("frames", 4),

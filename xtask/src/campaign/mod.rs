@@ -31,8 +31,8 @@ use crate::machine::{self, Outcome};
 /// Drawn seeds begin below this: short enough to be typed.
 const FROM_MAX: u64 = 1_000_000_000;
 
-const USAGE: &str = "campaign seeds|engine|conditions|ring-seeds|elastic-seeds [FROM] [COUNT] | \
-                     campaign seeds|engine|conditions|ring-seeds|elastic-seeds --resume | \
+const USAGE: &str = "campaign KIND [FROM] [COUNT] | campaign KIND --resume (KIND: seeds | engine | \
+                     conditions | ring-seeds | elastic-seeds | repair-seeds) | \
                      campaign planted [BUG] | campaign power [OPTIONS] | campaign roundtrip | \
                      campaign files [SEED [TABLES [compact]]] | campaign files record | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
@@ -51,7 +51,8 @@ pub fn run(args: &[String]) -> Outcome {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
         [
-            kind @ ("seeds" | "engine" | "conditions" | "ring-seeds" | "elastic-seeds"),
+            kind @ ("seeds" | "engine" | "conditions" | "ring-seeds" | "elastic-seeds"
+            | "repair-seeds"),
             ref rest @ ..,
         ] => seeds::run(kind, rest),
         ["planted", ..] => machine::run(seeds::simulator()?.args(args)),

@@ -1,5 +1,5 @@
-//! `cargo xtask campaign seeds | engine | conditions | ring-seeds | elastic-seeds`: simulated
-//! worlds of new seeds.
+//! `cargo xtask campaign seeds | engine | conditions | ring-seeds | elastic-seeds | repair-seeds`:
+//! simulated worlds of new seeds.
 //! A campaign goes on where it was stopped, and leaves a record under `docs/campaigns/`.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const SEEDS: u64 = 1000;
 /// Seeds between two notes of how far a campaign is.
 const PART: u64 = 50;
 
-/// `campaign seeds|engine|conditions|ring-seeds|elastic-seeds [FROM] [COUNT]`, or `--resume`
+/// `campaign KIND [FROM] [COUNT]`, or `--resume`
 pub fn run(kind: &str, words: &[&str]) -> Outcome {
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
     whole(match words {

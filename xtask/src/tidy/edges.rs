@@ -51,6 +51,7 @@ const EDGES: &Edges = &[
             "internode",
             "messaging",
             "streaming",
+            "repair",
         ],
     ),
     ("server", &["types", "protocol", "metrics", "env", "tls"]),

@@ -8,6 +8,7 @@ use internode::{Params, Verb};
 use messaging::Failed;
 use types::Address;
 
+use super::life::Life;
 use crate::peers::Peers;
 use crate::shard_context::ShardContext;
 
@@ -20,23 +21,26 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Asks {
     shard: Rc<ShardContext>,
     peers: Rc<Peers>,
+    life: Rc<Life>,
 }
 
 impl Asks {
-    pub fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>) -> Rc<Self> {
-        Rc::new(Self { shard: Rc::clone(shard), peers: Rc::clone(peers) })
+    pub fn new((shard, peers): (&Rc<ShardContext>, &Rc<Peers>), life: &Rc<Life>) -> Rc<Self> {
+        let (shard, peers) = (Rc::clone(shard), Rc::clone(peers));
+        Rc::new(Self { shard, peers, life: Rc::clone(life) })
     }
 
     /// Sends a message until it is heard.
     ///
     /// # Errors
-    /// If the other node refuses it, or does not answer in time.
+    /// If the other node refuses it, does not answer in time, or dies.
     pub async fn ask(&self, to: Address, verb: Verb, payload: Vec<u8>) -> Result<(), String> {
         let messenger = self.peers.messenger().ok_or("this node is in no ring")?;
         let payload: Arc<[u8]> = payload.into();
         let mut tries = 1;
         loop {
-            match messenger.request(to, verb, Params::NONE, &payload).await {
+            let answer = Box::pin(messenger.request(to, verb, Params::NONE, &payload));
+            match self.life.while_alive(&[to], answer).await? {
                 Ok(_) => return Ok(()),
                 Err(Failed::Replica(_)) => return Err(format!("/{to} refused {}", verb.name())),
                 Err(Failed::NotSent) => {

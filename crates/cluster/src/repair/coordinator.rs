@@ -12,7 +12,7 @@ use env::Class;
 use env::sync::Semaphore;
 use internode::Verb;
 use metrics::Level;
-use repair::wire::{Cleanup, FailSession, Prepare, PreviewKind};
+use repair::wire::{Cleanup, FailSession, Prepare, PreviewKind, SessionState};
 use repair::{NodeSettings, RepairOptions};
 use ring::Ring;
 use schema::{Keyspace, Strategy, Table};
@@ -20,6 +20,7 @@ use types::{Address, TokenRange, Uuid};
 
 use super::asks::Asks;
 use super::command::{EventKind, RepairCommand, Step};
+use super::consistent::{Coordinated, LocalSession};
 use super::history::History;
 use super::job::{JobDone, Jobs, Session};
 use super::neighbors::{Among, CommonRange, Neighborhood, all_shown, common};
@@ -37,6 +38,7 @@ pub struct RepairCoordinator {
     shard: Rc<ShardContext>,
     peers: Rc<Peers>,
     participant: Rc<Participant>,
+    coordinated: Rc<Coordinated>,
     jobs: Rc<Jobs>,
     asks: Rc<Asks>,
     history: Rc<History>,
@@ -53,10 +55,23 @@ struct Running {
     nodes: BTreeSet<Address>,
 }
 
+impl Running {
+    fn is_incremental(&self) -> bool {
+        self.options.is_incremental && !self.options.preview.is_preview()
+    }
+
+    /// When what is repaired counts as that, in milliseconds since 1970; 0 for never: not all
+    /// replicas take part (`ActiveRepairService.getRepairedAt`).
+    fn repaired_at(&self, now: i64) -> i64 {
+        let is_everybody = self.options.is_global() && self.sessions.iter().all(|it| !it.skips);
+        if self.options.is_incremental && is_everybody { now } else { 0 }
+    }
+}
+
 impl RepairCoordinator {
     pub(super) fn new(
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
-        participant: &Rc<Participant>,
+        (participant, coordinated): (&Rc<Participant>, &Rc<Coordinated>),
         jobs: &Rc<Jobs>,
         asks: &Rc<Asks>,
         history: &Rc<History>,
@@ -65,6 +80,7 @@ impl RepairCoordinator {
             shard: Rc::clone(shard),
             peers: Rc::clone(peers),
             participant: Rc::clone(participant),
+            coordinated: Rc::clone(coordinated),
             jobs: Rc::clone(jobs),
             asks: Rc::clone(asks),
             history: Rc::clone(history),
@@ -250,8 +266,20 @@ impl RepairCoordinator {
             self.give_up(&running).await;
             return Err(Some(why));
         }
+        let is_incremental = running.is_incremental();
+        if is_incremental && let Err(why) = self.set_apart(&running).await {
+            self.give_up(&running).await;
+            return Err(Some(why));
+        }
         command.reach(Step::Repairing);
         let (done, failed) = self.sessions(&running).await;
+        if is_incremental
+            && !failed
+            && let Err(why) = self.finalize(&running).await
+        {
+            self.give_up(&running).await;
+            return Err(Some(why));
+        }
         command.reach(Step::Repaired);
         if !is_preview {
             let ranges: Vec<TokenRange> =
@@ -262,7 +290,7 @@ impl RepairCoordinator {
             self.give_up(&running).await;
             return Err(None);
         }
-        self.clean_up(&running).await;
+        self.clean_up(&running);
         let done: Vec<JobDone> = done.into_iter().flat_map(|(_, jobs)| jobs).collect();
         Ok(match is_preview {
             true => {
@@ -297,11 +325,6 @@ impl RepairCoordinator {
         );
         self.peers.note(Level::Info, text.clone());
         self.tell(command, EventKind::Start, text);
-        if options.is_incremental && !options.preview.is_preview() {
-            return Err(Some(
-                "this release coordinates no incremental repairs: repair with --full".to_owned(),
-            ));
-        }
         if options.is_paxos_only {
             return Err(Some(
                 "paxos_variant v1 has nothing to repair: --paxos-only is for v2".to_owned(),
@@ -312,29 +335,16 @@ impl RepairCoordinator {
         let found = schema.keyspace(keyspace).ok_or_else(gone)?;
         let scope = self.scope(found).map_err(Some)?;
         let scope = scope.ok_or_else(|| Some("this node is in no ring".to_owned()))?;
-        let of = Neighborhood { ring: &scope.ring, placement: &scope.placement };
-        let among = Among { centers: &options.data_centers, hosts: &options.hosts };
-        let mut ranges = Vec::new();
-        for range in &options.ranges {
-            let neighbors = of.neighbors(keyspace, *range, among).map_err(Some)?;
-            if neighbors.is_empty() {
-                if options.ignores_unreplicated {
-                    continue;
-                }
-                let range = super::neighbors::shown(*range);
-                return Err(Some(format!(
-                    "Nothing to repair for {range} in {keyspace} - aborting"
+        let ranges = match self.neighbors(keyspace, &scope, &options)? {
+            ranges if ranges.is_empty() => {
+                return Ok(Err(format!(
+                    "Nothing to repair for {} in {keyspace} - unreplicated keyspace is ignored \
+                     since repair was called with --ignore-unreplicated-keyspaces",
+                    all_shown(&options.ranges.iter().copied().collect::<Vec<_>>())
                 )));
             }
-            ranges.push((*range, neighbors));
-        }
-        if ranges.is_empty() {
-            return Ok(Err(format!(
-                "Nothing to repair for {} in {keyspace} - unreplicated keyspace is ignored since \
-                 repair was called with --ignore-unreplicated-keyspaces",
-                all_shown(&options.ranges.iter().copied().collect::<Vec<_>>())
-            )));
-        }
+            ranges => ranges,
+        };
         let is_up = |node: &Address| scope.ring.find(*node).is_some_and(|at| scope.ring.is_up(at));
         let mut sessions = common(ranges);
         if options.is_forced {
@@ -343,7 +353,11 @@ impl RepairCoordinator {
                 session.nodes.retain(is_up);
                 session.skips = session.nodes.len() < before;
             }
+            // ranges that nobody else is left of are not repaired, and count as that no more than
+            // the others do
+            let skips = sessions.iter().any(|session| session.skips);
             sessions.retain(|session| !session.nodes.is_empty());
+            sessions.iter_mut().for_each(|session| session.skips = skips);
             if sessions.is_empty() {
                 return Err(Some("Not enough live endpoints for a repair".to_owned()));
             }
@@ -354,6 +368,29 @@ impl RepairCoordinator {
             return Err(Some(format!("Endpoint not alive: /{down}")));
         }
         Ok(Ok(Running { command: Rc::clone(command), options, tables, sessions, nodes }))
+    }
+
+    /// Ranges, and who else has each of them.
+    fn neighbors(
+        &self,
+        keyspace: &str,
+        scope: &Scope,
+        options: &RepairOptions,
+    ) -> Result<Vec<(TokenRange, BTreeSet<Address>)>, Option<String>> {
+        let of = Neighborhood { ring: &scope.ring, placement: &scope.placement };
+        let among = Among { centers: &options.data_centers, hosts: &options.hosts };
+        let mut ranges = Vec::new();
+        for range in &options.ranges {
+            let neighbors = of.neighbors(keyspace, *range, among).map_err(Some)?;
+            if !neighbors.is_empty() {
+                ranges.push((*range, neighbors));
+            } else if !options.ignores_unreplicated {
+                let range = super::neighbors::shown(*range);
+                let text = format!("Nothing to repair for {range} in {keyspace} - aborting");
+                return Err(Some(text));
+            }
+        }
+        Ok(ranges)
     }
 
     /// The tables that are asked for, in order.
@@ -383,7 +420,7 @@ impl RepairCoordinator {
             parent: of.command.id,
             ranges: of.options.ranges.iter().copied().collect(),
             is_incremental: of.options.is_incremental,
-            repaired_at: 0,
+            repaired_at: of.repaired_at(self.shard.unix_millis()),
             is_global: of.options.is_global(),
             preview: of.options.preview,
         };
@@ -441,6 +478,7 @@ impl RepairCoordinator {
                 parallelism: of.options.parallelism,
                 only_pulls: of.options.is_pull,
                 optimises: of.options.optimises_streams(),
+                is_incremental: of.is_incremental(),
                 preview: of.options.preview,
             });
             let (this, command) = (Rc::clone(self), Rc::clone(&of.command));
@@ -505,17 +543,54 @@ impl RepairCoordinator {
         Err(())
     }
 
-    async fn clean_up(&self, of: &Running) {
+    /// Has all nodes set apart what is to be repaired.
+    async fn set_apart(&self, of: &Running) -> Result<(), String> {
+        let (id, local) = (of.command.id, self.local()?);
+        let parent = self.participant.parent(id).ok_or("the repair was ended")?;
+        let now = self.shard.unix_millis() / 1000;
+        let session = LocalSession {
+            id,
+            state: SessionState::Preparing,
+            coordinator: local,
+            tables: parent.tables,
+            repaired_at: parent.repaired_at,
+            ranges: parent.ranges.into_iter().collect(),
+            participants: of.nodes.iter().copied().chain([local]).collect(),
+            started: now,
+            updated: now,
+        };
+        self.coordinated.prepare(session, &of.nodes).await
+    }
+
+    /// Has all nodes count it as repaired.
+    async fn finalize(&self, of: &Running) -> Result<(), String> {
+        self.coordinated.finalize(of.command.id, &of.nodes).await
+    }
+
+    /// Who does not hear that it is over forgets it by itself.
+    fn clean_up(&self, of: &Running) {
         let mut payload = Vec::new();
         Cleanup { parent: of.command.id }.write(&mut payload);
-        // who does not hear of it forgets the repair by itself
-        self.to_all(&of.nodes, Verb::CleanupMsg, &payload).await;
+        self.tell_all(&of.nodes, Verb::CleanupMsg, &payload);
     }
 
     async fn give_up(&self, of: &Running) {
+        if of.is_incremental() && !self.coordinated.fail(of.command.id, &of.nodes).await {
+            return self.clean_up(of);
+        }
         let mut payload = Vec::new();
         FailSession { session: of.command.id }.write(&mut payload);
-        self.to_all(&of.nodes, Verb::FailedSessionMsg, &payload).await;
+        self.tell_all(&of.nodes, Verb::FailedSessionMsg, &payload);
+    }
+
+    /// Sends a message to nodes, and waits for none of them.
+    fn tell_all(&self, nodes: &BTreeSet<Address>, verb: Verb, payload: &[u8]) {
+        for node in nodes.iter().copied() {
+            let (asks, payload) = (Rc::clone(&self.asks), payload.to_vec());
+            self.shard.env.spawn(Class::Streaming, async move {
+                let _ = asks.ask(node, verb, payload).await;
+            });
+        }
     }
 }
 

@@ -6,11 +6,13 @@
 
 mod asks;
 mod command;
+mod consistent;
 mod coordinator;
 mod history;
 mod job;
 mod life;
 mod neighbors;
+mod ongoing;
 mod parents;
 mod participant;
 mod preview;
@@ -22,7 +24,9 @@ use std::time::Duration;
 
 use env::Class;
 use internode::{FailureReason, Verb};
-use repair::wire::{FailSession, SyncResponse, ValidationResponse};
+use repair::wire::{
+    FailSession, FinalizePromise, PrepareConsistentResponse, SyncResponse, ValidationResponse,
+};
 use storage::shards::{Components, Remote};
 use streaming::Streaming;
 use types::{Address, Reader};
@@ -33,10 +37,15 @@ use crate::peers::Peers;
 use crate::shard_context::ShardContext;
 use asks::Asks;
 pub use command::{EventKind, RepairCommand, RepairEnd, RepairEvent, STEPS};
+pub use consistent::{
+    CleanedUp, LocalSession, LocalSessions, PendingOf, PendingPart, RepairReport, RepairedParts,
+};
+use consistent::{Coordinated, Upkeep};
 pub use coordinator::RepairCoordinator;
 use history::History;
 use job::Jobs;
 use life::Life;
+pub(crate) use ongoing::Ongoing;
 use participant::Participant;
 use replies::Replies;
 use validator::Validator;
@@ -50,6 +59,9 @@ pub(crate) struct Repairs {
     others: Remote<Repairs>,
     life: Rc<Life>,
     participant: Rc<Participant>,
+    sessions: Rc<LocalSessions>,
+    upkeep: Rc<Upkeep>,
+    report: RepairReport,
     replies: Rc<Replies>,
     coordinator: Rc<RepairCoordinator>,
 }
@@ -58,21 +70,37 @@ impl Repairs {
     pub fn new(
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
         components: &Components,
-        streaming: &Rc<Streaming>,
+        (streaming, ongoing): (&Rc<Streaming>, &Rc<Ongoing>),
         cql: &Rc<OwnCql>,
     ) -> Rc<Self> {
         let validator = Validator::new(&shard.engine);
         components.add(&validator);
-        let (of, life) = ((shard, peers), Rc::<Life>::default());
-        let asks = Asks::new(shard, peers);
-        let participant = Participant::new(of, streaming, components.remote(), &asks);
-        let replies = Replies::new(shard, &life);
+        let (of, life) = ((shard, peers), Life::new(shard));
+        let asks = Asks::new(of, &life);
+        let sessions = LocalSessions::new(of, (&asks, ongoing), cql);
+        let upkeep = Upkeep::new(shard, &sessions, (&life, &asks));
+        let report = RepairReport::new(&shard.engine, &sessions);
+        let validators = components.remote();
+        let participant = Participant::new(of, streaming, validators, (&asks, &sessions));
+        let replies = Replies::new(&life);
         let history = Rc::new(History::new(cql, peers));
         let jobs = Jobs::new(of, &participant, &asks, &replies, &history);
-        let coordinator = RepairCoordinator::new(of, &participant, &jobs, &asks, &history);
+        let coordinated = Coordinated::new(of, &sessions, &asks, &replies);
+        let part = (&participant, &coordinated);
+        let coordinator = RepairCoordinator::new(of, part, &jobs, &asks, &history);
         let shard = Rc::clone(shard);
         let others = components.remote();
-        let repairs = Rc::new(Self { shard, others, life, participant, replies, coordinator });
+        let repairs = Rc::new(Self {
+            shard,
+            others,
+            life,
+            participant,
+            sessions,
+            upkeep,
+            report,
+            replies,
+            coordinator,
+        });
         components.add(&repairs);
         repairs
     }
@@ -80,8 +108,19 @@ impl Repairs {
     /// This node is about to be in a ring; on the first shard.
     pub fn join(self: &Rc<Self>, membership: &Rc<Membership>) {
         self.life.know(membership);
+        self.upkeep.start();
         let watched = Rc::downgrade(self);
         self.shard.env.spawn(Class::Background, watch(watched));
+    }
+
+    /// The incremental repairs that it has part in; on the first shard.
+    pub fn sessions(&self) -> &Rc<LocalSessions> {
+        &self.sessions
+    }
+
+    /// What is known of them; on the first shard.
+    pub fn report(&self) -> &RepairReport {
+        &self.report
     }
 
     /// What coordinates repairs; on the first shard.
@@ -103,20 +142,23 @@ impl Repairs {
         let heard = self
             .others
             .call_async(0, Class::Streaming, move |first: Rc<Self>| async move {
-                first.hear(from, verb, &payload).await
+                first.hear(from, verb, payload).await
             })
             .await;
         heard.unwrap_or(Err(FailureReason::Unknown))
     }
 
-    async fn hear(&self, from: Address, verb: Verb, payload: &[u8]) -> Result<(), FailureReason> {
+    async fn hear(&self, from: Address, verb: Verb, payload: Vec<u8>) -> Result<(), FailureReason> {
+        // a stranger has no part in what a ring repairs
+        if !self.participant.knows(from) {
+            return Err(FailureReason::Unknown);
+        }
+        if verb == Verb::ValidationRsp {
+            return self.hear_trees(from, payload).await;
+        }
+        let payload = payload.as_slice();
         let mut reader = Reader::new(payload);
         match verb {
-            Verb::ValidationRsp => {
-                let of = ValidationResponse::read(&mut reader);
-                self.replies.validated(from, of.map_err(|_| FailureReason::Unknown)?);
-                Ok(())
-            }
             Verb::SyncRsp => {
                 let of = SyncResponse::read(&mut reader);
                 self.replies.synced(from, of.map_err(|_| FailureReason::Unknown)?);
@@ -125,10 +167,44 @@ impl Repairs {
             Verb::FailedSessionMsg => {
                 let of = FailSession::read(&mut reader).map_err(|_| FailureReason::Unknown)?;
                 self.participant.end_of(from, of.session);
+                self.replies.phase(of.session, from, false);
+                self.sessions.serve(from, verb, payload, |_| None).await
+            }
+            Verb::PrepareConsistentRsp => {
+                let of = PrepareConsistentResponse::read(&mut reader);
+                let of = of.map_err(|_| FailureReason::Unknown)?;
+                self.replies.phase(of.session, from, of.is_success);
                 Ok(())
+            }
+            Verb::FinalizePromiseMsg => {
+                let of = FinalizePromise::read(&mut reader).map_err(|_| FailureReason::Unknown)?;
+                self.replies.phase(of.session, from, of.is_promised);
+                Ok(())
+            }
+            Verb::PrepareConsistentReq
+            | Verb::FinalizeProposeMsg
+            | Verb::FinalizeCommitMsg
+            | Verb::StatusReq
+            | Verb::StatusRsp => {
+                let parent = |id| self.participant.parent(id);
+                self.sessions.serve(from, verb, payload, parent).await
             }
             verb => self.participant.serve(from, verb, payload).await,
         }
+    }
+}
+
+impl Repairs {
+    /// A node sends its trees. Deep ones take longer to read than a shard's other tasks may wait.
+    async fn hear_trees(&self, from: Address, payload: Vec<u8>) -> Result<(), FailureReason> {
+        // what nobody waits for is not worth reading
+        if !self.replies.is_expected(from) {
+            return Ok(());
+        }
+        let read = move || ValidationResponse::read(&mut Reader::new(&payload));
+        let of = self.shard.env.helper(read).await.map_err(|_| FailureReason::Unknown)?;
+        self.replies.validated(from, of);
+        Ok(())
     }
 }
 

@@ -27,6 +27,7 @@ use streaming::{Announced, Give, Only, Plan, Streaming};
 use types::{Address, Reader, TokenRange, Uuid};
 
 use super::asks::Asks;
+use super::consistent::LocalSessions;
 use super::parents::{Asked, NoPart, Parent, Parents};
 use super::validator::{TreeShape, Validator};
 use crate::peers::Peers;
@@ -42,6 +43,7 @@ pub(super) struct Participant {
     streaming: Rc<Streaming>,
     validators: Remote<Validator>,
     asks: Rc<Asks>,
+    sessions: Rc<LocalSessions>,
     parents: RefCell<Parents>,
     /// What a sequential repair is to validate.
     held: RefCell<BTreeMap<JobDescription, Vec<Chosen>>>,
@@ -66,7 +68,7 @@ impl Participant {
         (shard, peers): (&Rc<ShardContext>, &Rc<Peers>),
         streaming: &Rc<Streaming>,
         validators: Remote<Validator>,
-        asks: &Rc<Asks>,
+        (asks, sessions): (&Rc<Asks>, &Rc<LocalSessions>),
     ) -> Rc<Self> {
         let slots = validators.count() + VALIDATIONS_MORE;
         Rc::new(Self {
@@ -75,6 +77,7 @@ impl Participant {
             streaming: Rc::clone(streaming),
             validators,
             asks: Rc::clone(asks),
+            sessions: Rc::clone(sessions),
             parents: RefCell::default(),
             held: RefCell::default(),
             slots: Semaphore::new(slots as u64),
@@ -124,11 +127,6 @@ impl Participant {
 
     /// A repair is about to begin.
     pub fn prepare(&self, from: Address, of: &Prepare) -> Result<(), String> {
-        if of.is_incremental && !of.preview.is_preview() {
-            return Err(
-                "this release takes no part in incremental repairs: repair with --full".to_owned()
-            );
-        }
         let schema = self.shard.schema();
         let mut keyspace: Option<&str> = None;
         for id in &of.tables {
@@ -141,6 +139,7 @@ impl Participant {
             }
             keyspace = Some(&table.keyspace);
         }
+        self.shard.env.mark("repair.prepare");
         let prepared = self.parents.borrow_mut().prepare(from, of, self.shard.env.now());
         prepared.map_err(|why| why.to_string())
     }
@@ -159,7 +158,11 @@ impl Participant {
         let asked = self.parents.borrow_mut().snapshot(from, &job, table.id);
         if is_new(asked)? {
             let chosen = self.choose(&job, &table).await.map_err(|error| error.to_string())?;
-            self.held.borrow_mut().insert(job, chosen);
+            // it may be over since
+            let is_under_way = |id| self.parents.borrow().get(id).is_some();
+            if job.parent.is_some_and(is_under_way) {
+                self.held.borrow_mut().insert(job, chosen);
+            }
         }
         Ok(())
     }
@@ -197,13 +200,15 @@ impl Participant {
                 None
             }
         };
-        let mut payload = Vec::new();
-        let answer = ValidationResponse { desc, trees };
-        if let Err(error) = answer.write(&mut payload) {
-            return self
-                .note(Level::Error, format!("{head} cannot write trees of {name}: {error}"));
-        }
-        drop(answer);
+        // deep trees take longer to write down than a shard's other tasks may wait
+        let written = self.shard.env.helper(move || written(desc, trees)).await;
+        let payload = match written {
+            Ok(payload) => payload,
+            Err(error) => {
+                let text = format!("{head} cannot write trees of {name}: {error}");
+                return self.note(Level::Error, text);
+            }
+        };
         if let Err(why) = self.asks.ask(to, Verb::ValidationRsp, payload).await {
             let text = format!(
                 "{head} /{to} did not take the merkle tree of {name} ({why}): its repair fails, \
@@ -219,6 +224,10 @@ impl Participant {
     /// Why it cannot.
     pub async fn validate(&self, job: &JobDescription, now: i64) -> Result<Vec<Tree>, String> {
         let table = self.table(job)?;
+        self.shard.env.mark("repair.validate");
+        if let Some(parent) = job.parent {
+            self.sessions.set_repairing(parent).await?;
+        }
         let _slot = self.slots.acquire(1).await;
         let held = self.held.borrow_mut().remove(job);
         let chosen = match held {
@@ -252,12 +261,13 @@ impl Participant {
         job: &JobDescription,
         table: &Table,
     ) -> Result<Vec<Chosen>, StorageError> {
-        // what an incremental one is about was flushed when it began, and its previews count no more
+        // what an incremental one is about was flushed when it began; its previews count no more
         let is_incremental = {
             let parents = self.parents.borrow();
             job.parent.and_then(|id| parents.get(id)).is_some_and(|parent| parent.is_incremental)
         };
-        if let Some(node) = self.shard.engine.node().filter(|_| !is_incremental) {
+        let skips = is_incremental || self.shard.env.planted("repair_validation_without_flush");
+        if let Some(node) = self.shard.engine.node().filter(|_| !skips) {
             node.flush(table.id).await?;
         }
         let ranges = TokenRange::normalize(job.ranges.iter().copied());
@@ -366,6 +376,7 @@ impl Participant {
         of: Exchange,
     ) -> Result<Vec<SessionSummary>, String> {
         let table = self.table(job)?;
+        self.shard.env.mark("repair.stream");
         let local = self.local().ok_or("this node is in no ring")?;
         let ranges = TokenRange::normalize(of.ranges.iter().copied());
         let mut plan = Plan::new(Operation::Repair);
@@ -404,8 +415,14 @@ impl Participant {
         }
     }
 
+    /// A repair that it takes part in.
+    pub fn parent(&self, id: Uuid) -> Option<Parent> {
+        self.parents.borrow().get(id).cloned()
+    }
+
     /// Forgets a repair, and what was held for it.
     pub fn end(&self, parent: Uuid) {
+        self.shard.env.mark("repair.clean_up");
         self.parents.borrow_mut().end(parent);
         self.held.borrow_mut().retain(|job, _| job.parent != Some(parent));
     }
@@ -425,6 +442,11 @@ impl Participant {
         self.parents.borrow().coordinators()
     }
 
+    /// Is a node in this one's ring?
+    pub fn knows(&self, node: Address) -> bool {
+        self.peers.ring().is_some_and(|ring| ring.find(node).is_some())
+    }
+
     /// Is that this node?
     pub fn is_local(&self, node: Address) -> bool {
         self.local() == Some(node)
@@ -439,6 +461,19 @@ fn is_new(asked: Result<Asked, NoPart>) -> Result<bool, String> {
         Ok(Asked::Refused) => Err("it failed before, or comes too late".to_owned()),
         Err(why) => Err(why.to_string()),
     }
+}
+
+/// An answer with trees, in Cassandra's order.
+fn written(
+    desc: JobDescription,
+    mut trees: Option<Vec<Tree>>,
+) -> Result<Vec<u8>, repair::wire::Unwritable> {
+    if let Some(trees) = &mut trees {
+        trees.sort_by(Tree::order);
+    }
+    let mut payload = Vec::new();
+    ValidationResponse { desc, trees }.write(&mut payload)?;
+    Ok(payload)
 }
 
 fn read<T>(read: Result<T, repair::wire::PayloadError>) -> Result<T, FailureReason> {

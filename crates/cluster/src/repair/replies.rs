@@ -4,20 +4,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
 
 use env::sync::{OneshotReceiver, OneshotSender, oneshot};
 use repair::tree::Tree;
 use repair::wire::{JobDescription, SessionSummary, SyncResponse, ValidationResponse};
-use types::Address;
+use types::{Address, Uuid};
 
 use super::life::Life;
-use crate::shard_context::ShardContext;
-
-/// How often it is looked whether a node still lives.
-const LOOK: Duration = Duration::from_secs(1);
-/// How often in a row it is to be down: one that is slow for a moment fails no repair.
-const LOOKS_DOWN: u32 = 5;
 
 /// The trees of a node; none, if it failed.
 type Trees = Option<Vec<Tree>>;
@@ -26,16 +19,21 @@ type Synced = Option<Vec<SessionSummary>>;
 
 /// Those that are waited for; on the first shard.
 pub(super) struct Replies {
-    shard: Rc<ShardContext>,
     life: Rc<Life>,
     trees: RefCell<BTreeMap<(JobDescription, Address), OneshotSender<Trees>>>,
     syncs: RefCell<BTreeMap<(JobDescription, Address, Address), OneshotSender<Synced>>>,
+    /// Steps of incremental repairs that nodes are to take.
+    phases: RefCell<BTreeMap<(Uuid, Address), OneshotSender<bool>>>,
 }
 
 impl Replies {
-    pub fn new(shard: &Rc<ShardContext>, life: &Rc<Life>) -> Rc<Self> {
-        let (trees, syncs) = (RefCell::default(), RefCell::default());
-        Rc::new(Self { shard: Rc::clone(shard), life: Rc::clone(life), trees, syncs })
+    pub fn new(life: &Rc<Life>) -> Rc<Self> {
+        Rc::new(Self {
+            life: Rc::clone(life),
+            trees: RefCell::default(),
+            syncs: RefCell::default(),
+            phases: RefCell::default(),
+        })
     }
 
     /// From now on the trees of a node are taken.
@@ -54,6 +52,32 @@ impl Replies {
         let (told, heard) = oneshot();
         self.syncs.borrow_mut().insert((job.clone(), source, destination), told);
         heard
+    }
+
+    /// The same of a step of an incremental repair.
+    pub fn expect_phase(&self, repair: Uuid, from: Address) -> OneshotReceiver<bool> {
+        let (told, heard) = oneshot();
+        self.phases.borrow_mut().insert((repair, from), told);
+        heard
+    }
+
+    /// A node took it, or will not.
+    pub fn phase(&self, repair: Uuid, from: Address, is_taken: bool) {
+        if let Some(told) = self.phases.borrow_mut().remove(&(repair, from)) {
+            let _ = told.send(is_taken);
+        }
+    }
+
+    /// No step of an incremental repair is waited for any more.
+    pub fn forget_phase(&self, repair: Uuid) {
+        self.phases.borrow_mut().retain(|(of, _), _| *of != repair);
+    }
+
+    /// An incremental repair failed: nobody waits for anything of it.
+    pub fn failed(&self, repair: Uuid) {
+        self.forget_phase(repair);
+        self.trees.borrow_mut().retain(|(of, _), _| of.parent != Some(repair));
+        self.syncs.borrow_mut().retain(|(of, _, _), _| of.parent != Some(repair));
     }
 
     /// A node sent its trees. What nobody waits for is dropped.
@@ -84,28 +108,13 @@ impl Replies {
     ///
     /// # Errors
     /// If one of them dies or starts again meanwhile.
-    pub async fn wait<T>(
-        &self,
-        mut heard: OneshotReceiver<T>,
-        nodes: &[Address],
-    ) -> Result<T, String> {
-        let starts: Vec<_> = nodes.iter().map(|node| self.life.start(*node)).collect();
-        let mut looks_down = 0;
-        loop {
-            let by = self.shard.env.now() + LOOK;
-            if let Ok(came) = self.shard.env.timeout_at(by, &mut heard).await {
-                return came.map_err(|_| "the repair was ended".to_owned());
-            }
-            let is_down = |node: &&Address| !self.life.is_up(**node);
-            looks_down = if nodes.iter().any(|node| is_down(&node)) { looks_down + 1 } else { 0 };
-            let restarted = nodes.iter().zip(&starts).find(|(node, start)| {
-                let now = self.life.start(**node);
-                now.is_some() && start.is_some() && now != **start
-            });
-            let dead = nodes.iter().find(is_down).filter(|_| looks_down >= LOOKS_DOWN);
-            if let Some(node) = restarted.map(|(node, _)| node).or(dead) {
-                return Err(format!("Endpoint /{node} died"));
-            }
-        }
+    pub async fn wait<T>(&self, heard: OneshotReceiver<T>, nodes: &[Address]) -> Result<T, String> {
+        let came = self.life.while_alive(nodes, heard).await?;
+        came.map_err(|_| "the repair was ended".to_owned())
+    }
+
+    /// Is anything of a node waited for?
+    pub fn is_expected(&self, from: Address) -> bool {
+        self.trees.borrow().keys().any(|(_, node)| *node == from)
     }
 }

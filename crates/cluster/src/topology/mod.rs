@@ -21,6 +21,7 @@ use streaming::Streaming;
 use crate::hints::Handoff;
 use crate::membership::Membership;
 use crate::peers::Peers;
+use crate::repair::Ongoing;
 use crate::ring_batch::RingBatches;
 use crate::saved_place::SavedPlace;
 use crate::shard_context::ShardContext;
@@ -71,9 +72,10 @@ impl Topology {
         shard: &Rc<ShardContext>,
         components: &Components,
         peers: &Rc<Peers>,
+        ongoing: &Rc<Ongoing>,
         registry: &Rc<Registry>,
     ) -> Self {
-        let host = streams::StreamHost::new(shard, peers);
+        let host = streams::StreamHost::new(shard, peers, ongoing);
         let settings = streams::settings(&shard.config.streams);
         let streaming = Streaming::new(&shard.engine, components, host, settings, registry);
         let rebuild = Rebuild::new(shard, peers, &streaming);

@@ -6,9 +6,10 @@ use messaging::Messenger;
 use metrics::Level;
 use schema::Strategy;
 use streaming::{Host, Limits, Remembered};
-use types::{Address, TokenRange};
+use types::{Address, TokenRange, Uuid};
 
 use crate::peers::Peers;
+use crate::repair::Ongoing;
 use crate::shard_context::ShardContext;
 
 /// What the configuration says of streams.
@@ -34,11 +35,13 @@ pub(crate) fn settings(of: &config::Streams) -> streaming::Settings {
 pub(crate) struct StreamHost {
     shard: Rc<ShardContext>,
     peers: Rc<Peers>,
+    ongoing: Rc<Ongoing>,
 }
 
 impl StreamHost {
-    pub fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>) -> Rc<Self> {
-        Rc::new(Self { shard: Rc::clone(shard), peers: Rc::clone(peers) })
+    pub fn new(shard: &Rc<ShardContext>, peers: &Rc<Peers>, ongoing: &Rc<Ongoing>) -> Rc<Self> {
+        let (shard, peers) = (Rc::clone(shard), Rc::clone(peers));
+        Rc::new(Self { shard, peers, ongoing: Rc::clone(ongoing) })
     }
 
     fn ranges(&self, keyspace: &str, with_pending: bool) -> Option<Vec<TokenRange>> {
@@ -74,6 +77,10 @@ impl Host for StreamHost {
         let ring = self.peers.ring();
         let place = ring.as_ref().and_then(|ring| Some((ring, ring.find(node)?)));
         place.is_some_and(|(ring, node)| !ring.is_near(node))
+    }
+
+    fn is_repairing(&self, repair: Uuid) -> bool {
+        self.ongoing.has(repair)
     }
 
     fn note(&self, level: Level, text: String) {

@@ -475,6 +475,15 @@ impl Get<'_> {
         })
     }
 
+    /// `listen_address` and `rpc_address`.
+    pub fn own_hosts(&self) -> Result<[Host; 2]> {
+        Ok([self.host("listen_address")?, self.host("rpc_address")?])
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        PathBuf::from(self.text("data_dir"))
+    }
+
     pub fn streams(&self) -> Result<Streams> {
         Ok(Streams {
             whole_files: self.bool("stream_entire_sstables"),

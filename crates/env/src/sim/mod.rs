@@ -515,6 +515,11 @@ impl World {
         self.0.fired.borrow().clone()
     }
 
+    /// How often the [`Env::mark`] of this name was passed.
+    pub fn marked(&self, name: &'static str) -> u64 {
+        self.0.marks.borrow().get(name).copied().unwrap_or_default()
+    }
+
     /// How often each [`Env::mark`] was passed.
     pub fn marks(&self) -> BTreeMap<&'static str, u64> {
         self.0.marks.borrow().clone()

@@ -65,3 +65,47 @@ fn what_is_deleted_stays_deleted() {
         assert_eq!(counts(&members, n)[0], (KEYS - KEYS / 4) as u32, "{n}");
     }
 }
+
+/// What `repair_admin list -a` says of the states of sessions.
+fn sessions(members: &Members, n: u8) -> Vec<String> {
+    let list = members.out(n, "repair_admin list -a");
+    let state = |line: &str| line.split('|').nth(1).map(|state| state.trim().to_owned());
+    list.lines().skip(1).filter_map(state).collect()
+}
+
+/// Nothing waits for the end of a repair.
+fn nothing_pends(members: &Members, n: u8) -> bool {
+    let pending = members.out(n, "repair_admin summarize-pending ks");
+    pending.lines().skip(1).all(|line| line.contains("(0 sstables"))
+}
+
+#[test]
+fn what_an_incremental_repair_repaired_is_not_looked_at_again() {
+    for seed in 21..24 {
+        let members = ring_with_a_gap(seed);
+        let coordinator = (seed % u64::from(NODES)) as u8 + 1;
+        repair(&members, coordinator, "ks");
+        for n in 1..=NODES {
+            members.until("all is released", || nothing_pends(&members, n));
+            has_all(&members, n);
+            assert_eq!(no_leftovers(&members, n), Ok(()));
+            assert_eq!(sessions(&members, n), ["FINALIZED"], "{n}");
+            let stats = members.out(n, "repair_admin summarize-repaired ks");
+            let is_never = |line: &str| line.split('|').nth(2).map(str::trim) == Some("0");
+            assert!(!stats.lines().skip(1).any(is_never), "{stats}");
+        }
+        let validated = repair(&members, coordinator, "-vd ks");
+        assert!(validated.contains("Repaired data is in sync"), "{validated}");
+        // what is written since is on its own
+        for k in 0..10 {
+            let text = format!("INSERT INTO ks.a (k, v) VALUES ({}, 'new')", KEYS + k);
+            members.at(1, Consistency::All, &text).unwrap();
+        }
+        repair(&members, coordinator, "ks");
+        for n in 1..=NODES {
+            members.until("all is released", || nothing_pends(&members, n));
+            assert_eq!(sessions(&members, n), ["FINALIZED", "FINALIZED"], "{n}");
+            assert_eq!(counts(&members, n), [KEYS as u32 + 10, KEYS as u32], "{n}");
+        }
+    }
+}

@@ -6,7 +6,7 @@
 use types::{Reader, Token, TokenRange, WriteBytes};
 
 use super::offsets::{Offsets, middle};
-use super::shape::{Node, Shape};
+use super::shape::{Node, Shape, Walk};
 use super::{HASH_BYTES, Hash, NODE_DEPTH_MAX, Tree, TreeError};
 
 /// The one partitioner that is served.
@@ -26,26 +26,37 @@ impl Tree {
     pub fn write(&self, out: &mut Vec<u8>) {
         let leaves = self.leaf_count();
         out.reserve(TREE_BYTES_MIN + leaves * (INNER_BYTES + LEAF_BYTES_MIN + HASH_BYTES));
+        self.writer().write_nodes(usize::MAX, out);
+    }
+
+    /// Appends it in steps. A deep tree takes a tenth of a second, and a shard has other work.
+    pub fn writer(&self) -> TreeWriter<'_> {
+        let nodes = self.shape.walk(self.offsets.length());
+        TreeWriter { tree: self, nodes, has_head: false }
+    }
+
+    fn write_head(&self, out: &mut Vec<u8>) {
         out.put_u8(self.hash_depth.cast_unsigned());
         out.put_i64(self.leaves_most);
         out.put_i64(self.leaves_said.into());
         out.put_u16(PARTITIONER.len() as u16);
         out.put(PARTITIONER.as_bytes());
         self.range().write(out);
-        for node in self.shape.walk(self.offsets.length()) {
-            match node {
-                Node::Inner(middle) => {
-                    out.put_u8(INNER);
-                    self.offsets.token(middle).write(out);
-                }
-                Node::Leaf(leaf) => {
-                    out.put_u8(LEAF);
-                    match self.hash(leaf.index) {
-                        None => out.put_u8(0),
-                        Some(hash) => {
-                            out.put_u8(HASH_BYTES as u8);
-                            out.put(hash);
-                        }
+    }
+
+    fn write_node(&self, node: Node, out: &mut Vec<u8>) {
+        match node {
+            Node::Inner(middle) => {
+                out.put_u8(INNER);
+                self.offsets.token(middle).write(out);
+            }
+            Node::Leaf(leaf) => {
+                out.put_u8(LEAF);
+                match self.hash(leaf.index) {
+                    None => out.put_u8(0),
+                    Some(hash) => {
+                        out.put_u8(HASH_BYTES as u8);
+                        out.put(hash);
                     }
                 }
             }
@@ -93,6 +104,28 @@ impl Tree {
             last,
         };
         Ok(tree)
+    }
+}
+
+/// Appends a tree in steps.
+#[derive(Debug)]
+pub struct TreeWriter<'t> {
+    tree: &'t Tree,
+    nodes: Walk<'t>,
+    has_head: bool,
+}
+
+impl TreeWriter<'_> {
+    /// Appends so many nodes at most: are there more?
+    pub fn write_nodes(&mut self, count: usize, out: &mut Vec<u8>) -> bool {
+        if !self.has_head {
+            self.tree.write_head(out);
+            self.has_head = true;
+        }
+        for node in self.nodes.by_ref().take(count) {
+            self.tree.write_node(node, out);
+        }
+        !self.nodes.is_done()
     }
 }
 

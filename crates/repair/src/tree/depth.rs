@@ -15,7 +15,7 @@ const JVM_INNER_BYTES: u64 = 120;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeBudget {
     /// For all trees of a job, in bytes (`repair_session_space`). From 2 GiB on Cassandra's own
-    /// count overflows, and its trees have a depth of 1; ours do not.
+    /// count overflows; ours does not.
     pub session_space: u64,
     /// Replicas of the keyspace in all data centres.
     pub replication_factor: u32,

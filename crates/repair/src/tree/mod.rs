@@ -22,7 +22,7 @@ mod error;
 mod offsets;
 mod shape;
 
-pub use codec::TREE_BYTES_MIN;
+pub use codec::{TREE_BYTES_MIN, TreeWriter};
 pub use depth::TreeBudget;
 pub use difference::{difference, difference_of_all};
 pub use error::{NoDifference, OutOfRange, TreeError};

@@ -156,6 +156,12 @@ pub(super) struct Walk<'s> {
     next: usize,
 }
 
+impl Walk<'_> {
+    pub fn is_done(&self) -> bool {
+        self.nodes.is_empty()
+    }
+}
+
 impl Iterator for Walk<'_> {
     type Item = Node;
 

@@ -81,12 +81,22 @@ impl ValidationResponse {
     /// # Errors
     /// If something in it does not fit into its format.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Unwritable> {
+        self.write_head(out)?;
+        self.trees.iter().flatten().for_each(|tree| tree.write(out));
+        Ok(())
+    }
+
+    /// Appends what comes before its trees, which the caller then writes in steps
+    /// ([`Tree::writer`]).
+    ///
+    /// # Errors
+    /// If something in it does not fit into its format.
+    pub fn write_head(&self, out: &mut Vec<u8>) -> Result<(), Unwritable> {
         self.desc.write(out)?;
         out.put_bool(self.trees.is_some());
-        if let Some(trees) = &self.trees {
-            put_count(out, trees.len())?;
-            trees.iter().for_each(|tree| tree.write(out));
+        match &self.trees {
+            Some(trees) => put_count(out, trees.len()),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

@@ -36,6 +36,42 @@ pub struct Client {
     pub think_millis: (u64, u64),
 }
 
+/// Asks some node, of a data centre if it has to be there: which, and what it says.
+pub async fn ask_any(
+    env: &Env,
+    (members, model, rng): (&Members, &Model, &Rng),
+    center: Option<usize>,
+    statement: Statement,
+) -> Option<(usize, Result<Answer, Failed>)> {
+    let fits = |at: &usize| {
+        let member = &members[*at];
+        center.is_none_or(|center| member.center == center) && member.door().is_some()
+    };
+    let there: Vec<usize> = (0..members.len()).filter(fits).collect();
+    let node = there.get(rng.below(there.len().max(1) as u64) as usize).copied();
+    let Some((node, way)) = node.and_then(|node| Some((node, members[node].door()?))) else {
+        env.sleep(NOBODY).await;
+        return None;
+    };
+    let text = statement.text.clone();
+    let began = env.now();
+    let answer = ask(env, &way, statement).await;
+    model.tell(env.now(), || {
+        let answer = match &answer {
+            Ok(_) => "done".to_owned(),
+            Err(failed) => format!("{failed:?}"),
+        };
+        format!("node {} since {began:?}: {text}: {answer}", node + 1)
+    });
+    match &answer {
+        Ok(_) => model.done.set(model.done.get() + 1),
+        Err(Failed::Error(_)) => model.count("ring.refused"),
+        Err(Failed::Gone) => model.count("ring.gone"),
+        Err(Failed::Stuck) => model.fail(format!("node {} never ends {text}", node + 1)),
+    }
+    Some((node, answer))
+}
+
 impl Client {
     /// Works until all is over.
     pub async fn run(self) {
@@ -65,42 +101,12 @@ impl Client {
         self.rng.below((WIDE_KEYS + LOCAL_KEYS * self.centers) as u64) as usize
     }
 
-    /// Asks some node, of a data centre if it has to be there: which, and what it says.
     async fn ask(
         &self,
         center: Option<usize>,
         statement: Statement,
     ) -> Option<(usize, Result<Answer, Failed>)> {
-        let fits = |at: &usize| {
-            let member = &self.members[*at];
-            center.is_none_or(|center| member.center == center) && member.door().is_some()
-        };
-        let there: Vec<usize> = (0..self.members.len()).filter(fits).collect();
-        let node = there.get(self.rng.below(there.len().max(1) as u64) as usize).copied();
-        let Some((node, way)) = node.and_then(|node| Some((node, self.members[node].door()?)))
-        else {
-            self.env.sleep(NOBODY).await;
-            return None;
-        };
-        let text = statement.text.clone();
-        let began = self.env.now();
-        let answer = ask(&self.env, &way, statement).await;
-        self.model.tell(self.env.now(), || {
-            let answer = match &answer {
-                Ok(_) => "done".to_owned(),
-                Err(failed) => format!("{failed:?}"),
-            };
-            format!("node {} since {began:?}: {text}: {answer}", node + 1)
-        });
-        match &answer {
-            Ok(_) => self.model.done.set(self.model.done.get() + 1),
-            Err(Failed::Error(_)) => self.model.count("ring.refused"),
-            Err(Failed::Gone) => self.model.count("ring.gone"),
-            Err(Failed::Stuck) => {
-                self.model.fail(format!("node {} never ends {text}", node + 1));
-            }
-        }
-        Some((node, answer))
+        ask_any(&self.env, (&self.members, &self.model, &self.rng), center, statement).await
     }
 
     fn level(key: usize) -> Consistency {

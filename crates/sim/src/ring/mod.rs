@@ -13,14 +13,17 @@
 //! one.
 
 mod ask;
+mod asked;
 mod client;
 mod definer;
 mod definitions;
 pub mod elastic;
+mod harm;
 mod member;
 mod model;
 mod plan;
 mod register;
+pub mod repair;
 mod settle;
 mod trouble;
 
@@ -184,6 +187,11 @@ impl Story {
             "CREATE TABLE ring.p (k int PRIMARY KEY, n bigint)".to_owned(),
             "CREATE TABLE ring.h (k int PRIMARY KEY, n bigint)".to_owned(),
         ];
+        self.define_all(texts)
+    }
+
+    /// Has statements carried out, and waits until all know of them.
+    fn define_all(&self, texts: impl IntoIterator<Item = String>) -> Result<(), String> {
         for text in texts {
             let way = self.members[0].way().ok_or("node 1 does not serve")?;
             let (clients, asked) = (self.clients.clone(), text.clone());

@@ -14,6 +14,8 @@ const TROUBLE_MILLIS: (u64, u64) = (18_000, 32_000);
 
 /// How long new operations begin in a ring that changes, in milliseconds.
 const CHANGES_MILLIS: (u64, u64) = (20_000, 50_000);
+/// How long repairs begin in a ring that is repaired, in milliseconds.
+const REPAIRS_MILLIS: (u64, u64) = (70_000, 130_000);
 /// Nodes that may join a ring that changes.
 const SPARES: usize = 2;
 
@@ -142,6 +144,38 @@ impl Plan {
             settings: settings.map(str::to_owned).to_vec(),
             begin_with,
             is_harmed: !rng.one_in(4),
+        }
+    }
+
+    /// The plan of a ring that is repaired: three nodes or four, two replicas or three, and nobody
+    /// who keeps what they miss.
+    pub fn repair(seed: u64) -> Self {
+        let rng = Rng::new(seed ^ 0x7265_7061_6972);
+        let replicas = if rng.one_in(3) { 2 } else { 3 };
+        let count = if rng.one_in(4) { 4 } else { 3 };
+        let tokens = rng.between(1, 2);
+        let node = |_| Place { center: 0, rack: 0, shards: 1 + usize::from(rng.one_in(4)), tokens };
+        let settings = [
+            "dynamic_snitch=false",
+            "streaming_keep_alive_period=5s",
+            "internode_streaming_tcp_user_timeout=10s",
+            "repair_request_timeout=8s",
+        ];
+        Self {
+            nodes: (0..count).map(node).collect(),
+            replicas: vec![replicas],
+            sync: CommitLogSync::Batch,
+            speculative_retry: "NEVER",
+            hints: false,
+            clocks_jump: false,
+            down_max: 1,
+            disk_policy: DiskFailurePolicy::Die,
+            commit_policy: CommitFailurePolicy::Die,
+            trouble: Duration::from_millis(rng.between(REPAIRS_MILLIS.0, REPAIRS_MILLIS.1)),
+            restarts_all: false,
+            settings: settings.map(str::to_owned).to_vec(),
+            begin_with: count,
+            is_harmed: !rng.one_in(6),
         }
     }
 

@@ -166,13 +166,18 @@ impl Settle<'_> {
 
     /// Which of the members are the replicas of a place.
     fn replicas(&self, spot: Spot) -> Result<Vec<usize>, String> {
+        self.replicas_of(spot.key())
+    }
+
+    /// Which of the members are the replicas of a key.
+    pub fn replicas_of(&self, key: usize) -> Result<Vec<usize>, String> {
         let way = self.members[0].way().ok_or("the first node does not serve")?;
         let ring = way.shard.peers().ring().ok_or("the first node has no ring")?;
         let schema = way.shard.schema();
         let keyspace = schema.keyspace("ring").ok_or("there is no keyspace")?;
         let placement = ring.placement(&keyspace.replication.strategy);
         let placement = placement.ok_or("the placement of replicas is not known")?;
-        let key = i32::try_from(spot.key()).unwrap_or(i32::MAX);
+        let key = i32::try_from(key).unwrap_or(i32::MAX);
         let replicas = placement.at(types::Token::of(&key.to_be_bytes())).natural.iter();
         let member = |ip| self.members.iter().position(|member| address(member.number) == ip);
         let found = replicas.map(|replica| {

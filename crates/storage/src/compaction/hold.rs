@@ -12,7 +12,6 @@ use sstable::descriptor::Component;
 use types::Uuid;
 
 use super::schedule::Compactions;
-use super::slots::Slots;
 use super::table::Busy;
 use super::work::OfTable;
 use crate::error::StorageError;
@@ -37,9 +36,10 @@ pub(crate) struct Holder<'a> {
 
 /// SSTables of a table that nobody else works on.
 pub(crate) struct Held {
-    pub of: OfTable,
-    pub sstables: Vec<Arc<SSTable>>,
-    slots: Rc<Slots>,
+    pub(super) compactions: Rc<Compactions>,
+    pub(super) of: OfTable,
+    /// Those with which nothing was done yet: the files of others are to go meanwhile.
+    pub(super) sstables: Vec<Arc<SSTable>>,
     busy: Option<Busy>,
 }
 
@@ -47,25 +47,31 @@ impl Drop for Held {
     fn drop(&mut self) {
         drop(self.busy.take());
         // what the operator asked for may wait for them
-        self.slots.tell();
+        self.compactions.slots.tell();
     }
 }
 
-impl Compactions {
+impl Held {
+    /// How many there are with which nothing was done yet.
+    pub fn count(&self) -> usize {
+        self.sstables.len()
+    }
+
     /// Holds the SSTables of a table that are chosen, all at one moment. No background task of the
-    /// table begins meanwhile: afterwards it is to be [wanted](Self::want) again.
+    /// table begins meanwhile: afterwards it is to be wanted again
+    /// ([`Compactions::want`]).
     ///
     /// # Errors
     /// As `choose` says; if compactions of them do not end, or it is not wanted any more.
-    pub(crate) async fn hold(
-        &self,
+    pub async fn take(
+        compactions: &Rc<Compactions>,
         id: TableId,
         holder: &Holder<'_>,
         choose: &dyn Fn(&SSTable) -> Result<bool, StorageError>,
     ) -> Result<Held, StorageError> {
-        let engine = self.tables.engine()?;
+        let engine = compactions.tables.engine()?;
         let env = engine.env();
-        let of = self.of(&engine, id)?;
+        let of = compactions.of(&engine, id)?;
         let deadline = env.now() + HOLD_WITHIN;
         let paused = of.compactions.pause();
         loop {
@@ -82,7 +88,8 @@ impl Compactions {
             let Some(first) = sstables.iter().find(is_busy).cloned() else {
                 let busy = Some(of.compactions.hold(&sstables, holder.session));
                 drop(paused);
-                return Ok(Held { of, sstables, slots: Rc::clone(&self.slots), busy });
+                let compactions = Rc::clone(compactions);
+                return Ok(Self { compactions, of, sstables, busy });
             };
             if env.now() >= deadline {
                 return Err(not_held(holder, &first, of.compactions.holder(first.number)));
@@ -91,12 +98,9 @@ impl Compactions {
                 let is_of = |number: &u64| sstables.iter().any(|it| it.number == *number);
                 // another session fails if it is stopped
                 let anticompaction = Reason::Anticompaction.operation();
-                let stopped = self.stop(|running| {
+                compactions.stop(|running| {
                     running.kind != anticompaction && running.inputs.iter().any(is_of)
                 });
-                if stopped > 0 {
-                    env.mark("repair.compaction_stopped");
-                }
             }
             env.sleep(HOLD_POLL).await;
         }

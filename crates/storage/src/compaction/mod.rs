@@ -21,6 +21,7 @@ mod table;
 mod task;
 mod work;
 
+pub(crate) use self::divide::doubt;
 pub(crate) use self::hold::{Held, Holder};
 pub(crate) use self::look::sampled_keys;
 pub(crate) use self::merge::Pace;

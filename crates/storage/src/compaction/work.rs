@@ -58,7 +58,9 @@ impl<'a> Task<'a> {
         let inputs: Option<Vec<_>> = choice.inputs.iter().map(find).collect();
         let inputs = inputs.filter(|inputs| !inputs.is_empty())?;
         let task = Self { of: of.clone(), choice, inputs, work };
-        (look.mixes || task.status().is_some()).then_some(task)
+        // a change of levels merges nothing
+        let may_meet = task.choice.moves || task.status().is_some();
+        (may_meet || look.mixes).then_some(task)
     }
 
     /// The state of its outputs; none if its inputs must not meet.
@@ -66,18 +68,19 @@ impl<'a> Task<'a> {
         RepairStatus::of_all(self.inputs.iter().map(|input| input.repair_status()))
     }
 
-    /// Are these outputs in the states that they should be in?
+    /// Are these outputs in the states and levels that a repair needs them in?
     pub fn is_kept_apart(&self, outputs: &[Arc<SSTable>]) -> bool {
         let Some(status) = self.status() else { return false };
-        let is_so = |output: RepairStatus| match self.work {
-            Work::Divide(division, _) => output == division.inside || output == division.outside,
-            // what lacks something is not repaired any more
-            Work::Scrub(..) if status.is_repaired() => {
-                output == status || output == RepairStatus::Unrepaired
+        let is_so = |output: &Arc<SSTable>| match (self.work, output.repair_status()) {
+            (Work::Divide(division, _), found) => {
+                let is_a_side = found == division.inside || found == division.outside;
+                is_a_side && output.level() == self.choice.level
             }
-            _ => output == status,
+            // what lacks something is not repaired any more
+            (Work::Scrub(..), RepairStatus::Unrepaired) => status.session().is_none(),
+            (_, found) => found == status,
         };
-        outputs.iter().all(|output| is_so(output.repair_status()))
+        outputs.iter().all(is_so)
     }
 
     /// The numbers of its inputs.

@@ -15,7 +15,7 @@ use sstable::descriptor::{Component, Descriptor, Format, NA, NB};
 use sstable::statistics::HeaderComponent;
 use types::{CqlType, Token};
 
-use crate::compaction::{Compactions, Pace, RunningCompaction};
+use crate::compaction::{Compactions, Pace, RunningCompaction, doubt};
 use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::memtable::PartitionKey;
@@ -99,7 +99,7 @@ impl Verifier {
                 return Err(error);
             }
             if how.mutate_repaired && matches!(error, StorageError::Corrupt { .. }) {
-                self.compactions.doubt(sstable, id).await?;
+                doubt(&self.compactions, id, sstable).await?;
             }
             damaged.push((path, error));
         }

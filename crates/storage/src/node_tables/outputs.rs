@@ -101,6 +101,27 @@ struct Lane {
     current: Option<(usize, Output)>,
 }
 
+/// One lane, or two of which the first has what is in ranges.
+struct Lanes {
+    all: Vec<Lane>,
+    inside: Vec<TokenRange>,
+    /// The one that is written to.
+    turn: usize,
+}
+
+impl Lanes {
+    fn current(&mut self) -> &mut Lane {
+        self.all.get_mut(self.turn).expect("outputs have the lane that they write to")
+    }
+
+    /// Turns to the lane of a token.
+    fn turn_to(&mut self, token: Token) {
+        if self.all.len() > 1 {
+            self.turn = usize::from(!TokenRange::any_contains(&self.inside, token));
+        }
+    }
+}
+
 impl Lane {
     fn output(&mut self) -> &mut Output {
         &mut self.current.as_mut().expect(STARTED).1
@@ -119,11 +140,7 @@ pub(crate) struct Outputs<'a> {
     /// The partition that was started last.
     last: Option<Token>,
     options: WriterOptions,
-    /// What goes to the first lane, where there are two.
-    inside: Vec<TokenRange>,
-    lanes: Vec<Lane>,
-    /// The lane that is written to.
-    turn: usize,
+    lanes: Lanes,
     /// Of each output the bytes of data before compression, once it is complete.
     lengths: Vec<Option<u64>>,
     /// Bytes of data of complete outputs, before their chunks are padded.
@@ -141,6 +158,7 @@ impl<'a> Outputs<'a> {
         options: WriterOptions,
     ) -> Result<Self, StorageError> {
         let status = RepairStatus::of(options.repaired_at, options.pending_repair);
+        let lane = Lane { place: 0, splitter, status, current: None };
         Ok(Self {
             tables,
             engine,
@@ -150,9 +168,7 @@ impl<'a> Outputs<'a> {
             places: tables.places_of(engine, table).await?,
             last: None,
             options,
-            inside: Vec::new(),
-            lanes: vec![Lane { place: 0, splitter, status, current: None }],
-            turn: 0,
+            lanes: Lanes { all: vec![lane], inside: Vec::new(), turn: 0 },
             lengths: Vec::new(),
             written: 0,
         })
@@ -161,28 +177,23 @@ impl<'a> Outputs<'a> {
     /// Writes what is in ranges apart from the rest; to be said before anything is written.
     pub fn divide(&mut self, division: &Division) {
         assert!(self.lengths.is_empty(), "a division is known before its first partition");
-        let splitter = self.lane().splitter.clone();
+        let splitter = self.lanes.current().splitter.clone();
         let side = |status| Lane { place: 0, splitter: splitter.clone(), status, current: None };
-        self.lanes = vec![side(division.inside), side(division.outside)];
-        self.inside.clone_from(&division.ranges);
+        let all = vec![side(division.inside), side(division.outside)];
+        self.lanes = Lanes { all, inside: division.ranges.clone(), turn: 0 };
     }
 
     /// Bytes of data written.
     pub fn written(&self) -> u64 {
-        let current = self.lanes.iter().filter_map(|lane| lane.current.as_ref());
+        let current = self.lanes.all.iter().filter_map(|lane| lane.current.as_ref());
         self.written + current.map(|(_, output)| output.stored_length()).sum::<u64>()
-    }
-
-    /// The lane that is written to.
-    fn lane(&mut self) -> &mut Lane {
-        self.lanes.get_mut(self.turn).expect("outputs have the lane that they write to")
     }
 
     async fn create(&mut self) -> Result<(), StorageError> {
         let (engine, table) = (self.engine, self.table);
         let descriptor = self.tables.next_descriptor(engine, self.node_table);
         let mut options = self.options.clone();
-        let lane = self.lane();
+        let lane = self.lanes.current();
         options.level = lane.splitter.level() as i32;
         options.repaired_at = lane.status.repaired_at();
         options.pending_repair = lane.status.session().map(Uuid::to_bytes);
@@ -199,13 +210,13 @@ impl<'a> Outputs<'a> {
         let watch = engine.watch(table, directory.join(descriptor.file(&Component::Data)));
         let output = Output::create(how, is_direct, &directory, descriptor, options, watch).await?;
         let number = self.lengths.len() - 1;
-        self.lane().current = Some((number, output));
+        self.lanes.current().current = Some((number, output));
         Ok(())
     }
 
     /// Completes the output of the lane that is written to.
     async fn complete(&mut self) -> Result<(), StorageError> {
-        if let Some((number, output)) = self.lane().current.take() {
+        if let Some((number, output)) = self.lanes.current().current.take() {
             self.written += output.stored_length();
             let length = self.lengths.get_mut(number);
             *length.expect("an output was counted when it was begun") =
@@ -226,10 +237,8 @@ impl<'a> Outputs<'a> {
         let place = shard_of(key.token, self.places.len() as u32) as usize;
         let follows = self.last.replace(key.token) <= Some(key.token);
         assert!(follows, "partitions are written in the order of the ring: {:?}", key.token);
-        if self.lanes.len() > 1 {
-            self.turn = usize::from(!TokenRange::any_contains(&self.inside, key.token));
-        }
-        let lane = self.lane();
+        self.lanes.turn_to(key.token);
+        let lane = self.lanes.current();
         let current = lane.current.as_ref().map(|(_, output)| output);
         let stored = current.map_or(0, Output::stored_length);
         let is_empty = current.is_none_or(|output| output.partitions() == 0);
@@ -237,24 +246,24 @@ impl<'a> Outputs<'a> {
         if lane.splitter.cuts(key.token, stored, is_empty) || moves {
             self.complete().await?;
         }
-        if self.lane().current.is_none() {
+        if self.lanes.current().current.is_none() {
             self.create().await?;
         }
-        self.lane().output().start(key.bytes, deletion, static_row)
+        self.lanes.current().output().start(key.bytes, deletion, static_row)
     }
 
     /// The next partition starts an SSTable of level 0.
     pub async fn cut(&mut self) -> Result<(), StorageError> {
         self.complete().await?;
         self.last = None;
-        self.lane().splitter = Splitter::new(Split::None, 0);
+        self.lanes.current().splitter = Splitter::new(Split::None, 0);
         Ok(())
     }
 
     /// What is being written, and what follows, lacks something: it does not count as repaired.
     /// What is pending stays so, as in Cassandra.
     pub fn unrepaired(&mut self) {
-        for lane in self.lanes.iter_mut().filter(|lane| lane.status.is_repaired()) {
+        for lane in self.lanes.all.iter_mut().filter(|lane| lane.status.is_repaired()) {
             lane.status = RepairStatus::Unrepaired;
             if let Some((_, output)) = &mut lane.current {
                 output.unrepaired();
@@ -264,7 +273,7 @@ impl<'a> Outputs<'a> {
 
     /// Appends to the partition.
     pub async fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), StorageError> {
-        let output = self.lane().output();
+        let output = self.lanes.current().output();
         output.append(unfiltered)?;
         output.drain().await?;
         Ok(())
@@ -277,7 +286,7 @@ impl<'a> Outputs<'a> {
         row: &PlainRow,
         bytes: &[u8],
     ) -> Result<(), StorageError> {
-        let output = self.lane().output();
+        let output = self.lanes.current().output();
         output.append_plain(place, row, bytes)?;
         output.drain().await?;
         Ok(())
@@ -285,7 +294,7 @@ impl<'a> Outputs<'a> {
 
     /// Ends the partition.
     pub async fn end_partition(&mut self) -> Result<(), StorageError> {
-        let output = self.lane().output();
+        let output = self.lanes.current().output();
         output.end()?;
         output.drain().await?;
         Ok(())
@@ -293,8 +302,8 @@ impl<'a> Outputs<'a> {
 
     /// Completes the last ones, makes them durable and opens all.
     pub async fn finish(&mut self, epoch: u64) -> Result<Vec<Arc<SSTable>>, StorageError> {
-        for turn in 0..self.lanes.len() {
-            self.turn = turn;
+        for turn in 0..self.lanes.all.len() {
+            self.lanes.turn = turn;
             self.complete().await?;
         }
         let env = self.engine.env();

@@ -1,5 +1,5 @@
-//! What incremental repair does to SSTables, over random sequences of steps: nothing is lost, ranges
-//! are split exactly, and SSTables of different states never meet.
+//! What incremental repair does to SSTables, over random sequences of steps: nothing is lost,
+//! ranges are split exactly, and SSTables of different states never meet.
 
 mod world;
 
@@ -10,6 +10,10 @@ use proptest::strategy::ValueTree;
 use types::{Token, TokenRange};
 
 use world::{Plan, Step, run};
+
+/// Power cuts in one anticompaction, and how far apart.
+const CUTS: u64 = 250;
+const CUT_EVERY_MICROS: u64 = 250;
 
 const PLANS: [Plan; 4] = [
     Plan {
@@ -102,6 +106,32 @@ fn leveled() {
     assert!(holds(PLANS[1]).contains_key("levels"));
 }
 
+/// What two sessions give back at once overlaps what took its place in its level, in each group:
+/// all of it goes to level 0.
+#[test]
+fn levels_are_settled_in_each_group() {
+    let all = || vec![TokenRange::ALL];
+    let fill = || {
+        let writes = std::iter::repeat_n(Step::Write(0), 7);
+        let (before, after) = ([Step::Auto(false)], [Step::Auto(true), Step::Idle]);
+        before.into_iter().chain(writes).chain(after)
+    };
+    let mut steps = Vec::new();
+    for session in 1..=3 {
+        steps.extend(fill());
+        steps.push(Step::Anticompact(session, all()));
+        if session == 1 {
+            steps.push(Step::Release(session, true));
+        }
+    }
+    steps.extend(fill());
+    let at_once = [Step::Auto(false), Step::Release(2, true), Step::Release(3, false)];
+    steps.extend(at_once.into_iter().chain([Step::Auto(true), Step::Idle]));
+    let seen = run(1, PLANS[1], &steps, None);
+    assert_eq!(seen.wrong, [""; 0]);
+    assert!(seen.counts["levels"] >= 10, "{:?}", seen.counts);
+}
+
 #[test]
 fn time_windows() {
     holds(PLANS[2]);
@@ -110,6 +140,37 @@ fn time_windows() {
 #[test]
 fn unified() {
     holds(PLANS[3]);
+}
+
+/// A power cut at many points of one anticompaction; what was wrong, and what happened.
+fn cut(bug: Option<&'static str>) -> (Vec<String>, BTreeMap<&'static str, u64>) {
+    let ranges = vec![TokenRange { left: Token(i64::MIN / 2), right: Token(i64::MAX / 2) }];
+    let mut counts = BTreeMap::new();
+    for point in 0..CUTS {
+        let cut = Step::CrashIn(ranges.clone(), point * CUT_EVERY_MICROS);
+        let steps = [Step::Write(0), Step::Write(1), cut, Step::Idle];
+        let seen = run(1, PLANS[0], &steps, bug);
+        for (what, count) in seen.counts {
+            *counts.entry(what).or_default() += count;
+        }
+        if !seen.wrong.is_empty() {
+            return (seen.wrong, counts);
+        }
+    }
+    (Vec::new(), counts)
+}
+
+#[test]
+fn power_cuts_leave_one_side_of_each_step() {
+    let (wrong, counts) = cut(None);
+    assert_eq!(wrong, [""; 0]);
+    for what in ["left by a crash", "transaction.redone", "transaction.undone"] {
+        assert!(counts.get(what).is_some_and(|count| *count >= 3), "{what}: {counts:?}");
+    }
+    assert!(counts["left by a crash"] < CUTS, "the first cuts are before it begins");
+    for bug in ["inputs_removed_before_commit", "flush_published_before_sync"] {
+        assert!(!cut(Some(bug)).0.is_empty(), "{bug} is not found");
+    }
 }
 
 /// Each of these bugs is found.

@@ -58,6 +58,8 @@ pub enum Step {
     UserDefined(u8, u8),
     Garbage(u8),
     Scrub(u8),
+    /// Lets the first table be compacted by itself, or not, and waits a while.
+    Auto(bool),
     /// Waits until compactions have nothing to do.
     Idle,
     Anticompact(u8, Vec<TokenRange>),
@@ -446,6 +448,10 @@ impl Client {
             Step::Scrub(number) => {
                 let how = Scrub { skip_corrupted: false, validate: true };
                 compactions.scrub(id(*number), how, &RefCell::default()).await?;
+            }
+            Step::Auto(enabled) => {
+                compactions.set_auto(id(0), *enabled);
+                self.engine.env().sleep(Duration::from_secs(1)).await;
             }
             Step::Idle => {
                 self.idle().await?;

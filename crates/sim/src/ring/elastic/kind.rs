@@ -1,6 +1,8 @@
 //! The operations that change a ring, what goes wrong in them, and under which names both are
 //! counted.
 
+use crate::ring::harm::Harm;
+
 /// What an operator does to a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -24,24 +26,6 @@ pub enum Kind {
     Rebuild,
     /// `nodetool assassinate` of a node that is dead.
     Assassinate,
-}
-
-/// What goes wrong while it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Harm {
-    /// The process ends.
-    Kill,
-    /// The machine loses power.
-    PowerCut,
-    /// It is cut off from all others.
-    CutOff,
-    /// Its disk is full.
-    Full,
-}
-
-impl Harm {
-    /// All of it.
-    pub const ALL: [Self; 4] = [Self::Kill, Self::PowerCut, Self::CutOff, Self::Full];
 }
 
 /// By [`Kind`]: an operation that came to its end, and what of [`Harm`] befell one of its parties.

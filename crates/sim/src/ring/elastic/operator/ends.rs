@@ -9,7 +9,7 @@ use protocol::Consistency;
 
 use super::{Operator, Part};
 use crate::ring::ask::{Failed, Statement, ask};
-use crate::ring::elastic::work::Asked;
+use crate::ring::asked::Asked;
 use crate::ring::model::Spot;
 
 /// A verb that has not ended by then never will.

@@ -2,55 +2,27 @@
 
 use std::time::Duration;
 
-use env::Instant;
-use env::sim::{Fault, NodeId, World};
+use env::sim::World;
 
 use super::Operator;
 use super::parties::Part;
-use crate::ring::elastic::kind::{Harm, Kind};
+use crate::ring::elastic::kind::Kind;
 use crate::ring::elastic::work::{Phase, Work};
-
-/// How long a machine is down, in milliseconds.
-const DOWN_MILLIS: (u64, u64) = (300, 12_000);
-/// How long it is cut off, in milliseconds.
-const CUT_OFF_MILLIS: (u64, u64) = (500, 30_000);
-/// How long its disk is full, in milliseconds.
-const FULL_MILLIS: (u64, u64) = (500, 6_000);
-
-/// A machine with which something is wrong.
-pub struct Harmed {
-    node: usize,
-    harm: Harm,
-    until: Instant,
-}
-
-/// Did a node end because its disk is full? One that starts again may find it so still.
-fn is_full(error: &str) -> bool {
-    ["No space left", "StorageFull"].iter().any(|text| error.contains(text))
-}
+use crate::ring::harm::{DOWN_MILLIS, Machines, is_full};
 
 impl Operator {
+    fn machines<'a>(&'a self, world: &'a World) -> Machines<'a> {
+        Machines { world, members: &self.members, model: &self.model, rng: &self.rng }
+    }
+
     /// Ends what has gone wrong for long enough.
     pub(super) fn lift(&mut self, world: &World) {
         let now = world.now();
         if self.harmed.as_ref().is_some_and(|harmed| harmed.until <= now)
-            && let Some(Harmed { node, harm, .. }) = self.harmed.take()
+            && let Some(harmed) = self.harmed.take()
         {
-            self.tell(world, || format!("{harm:?} of {} is over", node + 1));
-            let member = &self.members[node];
-            match harm {
-                Harm::Kill | Harm::PowerCut => {}
-                Harm::CutOff => world.set_fault(Fault::Heal),
-                Harm::Full => {
-                    world.set_fault(Fault::NoSpace { node: member.id, on: false });
-                    // who does not know better starts it again
-                    if world.is_up(member.id) && self.rng.one_in(2) {
-                        self.stop(world, node, false, Duration::from_millis(500));
-                    } else if world.is_up(member.id) {
-                        member.bad_since.set(None);
-                    }
-                }
-            }
+            self.tell(world, || format!("{:?} of {} is over", harmed.harm, harmed.node + 1));
+            self.machines(world).lift(harmed);
         }
         for node in 0..self.members.len() {
             let member = &self.members[node];
@@ -67,14 +39,7 @@ impl Operator {
 
     /// Ends a machine's process, or cuts its power; it comes back.
     pub(super) fn stop(&self, world: &World, node: usize, loses_power: bool, down: Duration) {
-        let member = &self.members[node];
-        member.close();
-        member.back_at.set(Some(world.now() + down));
-        match loses_power {
-            true => world.power_cut(member.id),
-            false => world.kill(member.id),
-        }
-        self.model.ended(node, world.now());
+        self.machines(world).stop(node, loses_power, down);
     }
 
     /// A machine does not come back, and its disk is lost.
@@ -121,29 +86,7 @@ impl Operator {
         losing.into_iter().for_each(|kind| self.be_lax(kind));
         self.model.count(kind.harmed(harm));
         self.tell(world, || format!("{harm:?} of {}", node + 1));
-        let until = now
-            + match harm {
-                Harm::Kill | Harm::PowerCut => {
-                    let down = self.millis(DOWN_MILLIS);
-                    self.stop(world, node, harm == Harm::PowerCut, down);
-                    down
-                }
-                Harm::CutOff => {
-                    let all = self.members.iter().map(|member| member.id);
-                    let a = self.members[node].id;
-                    let b: Vec<NodeId> = all.filter(|id| *id != a).collect();
-                    world.set_fault(Fault::Partition { a: vec![a], b });
-                    self.millis(CUT_OFF_MILLIS)
-                }
-                Harm::Full => {
-                    let member = &self.members[node];
-                    member.bad_since.set(Some(now));
-                    self.model.ended(node, now);
-                    world.set_fault(Fault::NoSpace { node: member.id, on: true });
-                    self.millis(FULL_MILLIS)
-                }
-            };
-        self.harmed = Some(Harmed { node, harm, until });
+        self.harmed = Some(self.machines(world).strike(node, harm));
     }
 
     /// From now on reads at QUORUM may show less, until the replicas are mended.

@@ -12,12 +12,12 @@ use std::time::Duration;
 use env::sim::World;
 use env::{Env, Instant, Rng};
 
-use super::kind::{Harm, Kind};
+use super::kind::Kind;
 use super::work::{Phase, Work};
+use crate::ring::harm::{Harm, Harmed};
 use crate::ring::member::Members;
 use crate::ring::model::Model;
 use crate::ring::plan::Plan;
-use harms::Harmed;
 use parties::Part;
 
 /// Between two operations, in milliseconds.

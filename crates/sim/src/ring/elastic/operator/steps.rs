@@ -10,8 +10,9 @@ use types::Token;
 
 use super::Operator;
 use super::parties::{Part, of};
+use crate::ring::asked::Asked;
 use crate::ring::elastic::kind::Kind;
-use crate::ring::elastic::work::{Asked, Phase, Work};
+use crate::ring::elastic::work::{Phase, Work};
 
 /// After what time something is tried again, in milliseconds.
 const AGAIN_MILLIS: (u64, u64) = (1_000, 5_000);
