@@ -196,10 +196,9 @@ impl Shard {
         let paths = Paths::new(&context, components, &peers, &turns, registry);
         let tracer = Tracer::new(&context, &peers, &paths.ring_writes, registry);
         let saved_caches = SavedCaches::new(&context, components.remote(), &paths.counters);
-        let guardrails = Guardrails::new(&context);
+        let (guardrails, acceptors) = (Guardrails::new(&context), Acceptors::new(&context));
         let virtual_tables = VirtualTables::new(&context, &paths.handoff, &guardrails);
         let requests = Rc::new(ClientRequests::new(registry));
-        let acceptors = Acceptors::new(&context);
         let paxos = Paxos::new(
             (&context, components.remote()),
             (&turns, &acceptors),
@@ -250,7 +249,6 @@ impl Shard {
             auth,
             guardrails,
         });
-        let (server, membership, movements) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
         let shard = Rc::new(Self {
             others: components.remote(),
             context,
@@ -267,9 +265,9 @@ impl Shard {
             tracer,
             topology,
             repairs,
-            server,
-            membership,
-            movements,
+            server: OnceCell::new(),
+            membership: OnceCell::new(),
+            movements: OnceCell::new(),
         });
         components.add(&shard);
         shard

@@ -89,8 +89,8 @@ impl Upkeep {
         self.release_strangers().await;
     }
 
-    /// Is the coordinator of a session gone for good, or has it started again? Then it knows nothing
-    /// of it, or that it failed, unless all had promised.
+    /// Is the coordinator of a session gone for good, or has it started again? Then it knows
+    /// nothing of it, or that it failed, unless all had promised.
     fn is_lost(&self, session: &LocalSession) -> bool {
         let node = session.coordinator;
         if self.sessions.local() == Some(node) {
