@@ -20,7 +20,7 @@ use repair::wire::{
 };
 use schema::Table;
 use storage::shards::Remote;
-use storage::{Chosen, StorageError, Validation};
+use storage::{Chosen, RepairedState, StorageError, Validation};
 use streaming::wire::{Operation, Preview, Request, Summary};
 use streaming::{Announced, Give, Only, Plan, Streaming};
 
@@ -271,7 +271,12 @@ impl Participant {
             node.flush(table.id).await?;
         }
         let ranges = TokenRange::normalize(job.ranges.iter().copied());
-        self.shard.engine.sstables_in(table.id, &ranges, self.only(job).state()).await
+        let state = self.only(job).state();
+        if let (RepairedState::Repaired, Some(node)) = (state, self.shard.engine.node()) {
+            // what is repaired and not marked yet counts
+            self.sessions.release_ended(&node.repairs().pending_in(table.id, &ranges)).await;
+        }
+        self.shard.engine.sstables_in(table.id, &ranges, state).await
     }
 
     /// Which SSTables a job is about.

@@ -491,6 +491,15 @@ impl LocalSessions {
         true
     }
 
+    /// Releases what those of some sessions that are over left.
+    pub(in crate::repair) async fn release_ended(&self, sessions: &[Uuid]) {
+        for session in sessions.iter().filter_map(|id| self.get(*id)) {
+            if session.is_over() {
+                self.release(&session).await;
+            }
+        }
+    }
+
     pub(super) fn has_data(&self, id: Uuid) -> bool {
         self.shard.engine.node().is_some_and(|node| !node.repairs().pending(id).is_empty())
     }
