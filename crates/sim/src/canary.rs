@@ -112,17 +112,15 @@ pub const ELASTIC_RARE: &[Bug] = &[
 pub const REPAIR: &[Bug] = &[
     Bug { name: "repair_marks_unstreamed", seeds: 60 },
     Bug { name: "repair_skips_a_leaf", seeds: 20 },
-    Bug { name: "repair_hash_without_deletions", seeds: 40 },
-    Bug { name: "repair_failed_session_counts_as_repaired", seeds: 60 },
+    Bug { name: "repair_hash_without_deletions", seeds: 60 },
+    Bug { name: "repair_failed_session_counts_as_repaired", seeds: 40 },
     Bug { name: "repair_validation_without_flush", seeds: 20 },
-    Bug { name: "repair_sets_apart_without_flush", seeds: 40 },
-    Bug { name: "repair_release_not_tried_again", seeds: 60 },
-    Bug { name: "tombstone_purged_before_repair", seeds: 40 },
-    Bug { name: "repair_releases_before_commit", seeds: 60 },
+    Bug { name: "repair_sets_apart_without_flush", seeds: 20 },
+    Bug { name: "repair_release_not_tried_again", seeds: 40 },
+    Bug { name: "tombstone_purged_before_repair", seeds: 20 },
+    Bug { name: "repair_releases_before_commit", seeds: 40 },
+    Bug { name: "repair_fails_after_promise", seeds: 60 },
 ];
 
 /// The same that take more seeds than are run each time: they are looked for by their names alone.
-pub const REPAIR_RARE: &[Bug] = &[
-    Bug { name: "repair_promise_not_durable", seeds: 1000 },
-    Bug { name: "repair_fails_after_promise", seeds: 1000 },
-];
+pub const REPAIR_RARE: &[Bug] = &[Bug { name: "repair_promise_not_durable", seeds: 1000 }];

@@ -203,6 +203,14 @@ pub const REQUIRED_OF_REPAIR: &[&str] = &[
     "repair.purged_in_time",
     "repair.purged_too_early",
     "repair.stamped",
+    "repair.compaction_stopped",
+    "repair.prepare",
+    "repair.set_apart",
+    "repair.validate",
+    "repair.stream",
+    "repair.promise",
+    "repair.commit",
+    "repair.clean_up",
 ];
 
 /// Branches that a test of their own reaches: worlds do not alter tables or archive, and only those

@@ -33,6 +33,9 @@ const UNDER_WAY: Duration = Duration::from_secs(12);
 const STRAGGLES: Duration = Duration::from_secs(3);
 /// Seconds are whole, and are not those of the client.
 const INEXACT: Duration = Duration::from_secs(2);
+/// So far the clock of a node may be ahead that was killed and started again: what expires does so
+/// early there, and is purged early.
+const EARLY: Duration = Duration::from_secs(12);
 
 /// A column of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -215,13 +218,13 @@ impl Data {
             let by = now + lives + UNDER_WAY + INEXACT;
             self.expired_at.set(self.expired_at.get().max(by));
             // one that expires is purged as if it had been deleted when it was written
-            let purged_from = now + grace.max(lives) - INEXACT;
+            let purged_from = now + (grace.max(lives) - EARLY.min(grace.max(lives)));
             register.gone.insert(
                 number,
                 Gone {
                     is_deletion: write == Write::Delete,
                     settled: now + UNDER_WAY,
-                    from: now + lives - INEXACT.min(lives),
+                    from: now + (lives - EARLY.min(lives)),
                     by,
                     purged_from,
                     is_everywhere: false,

@@ -21,7 +21,7 @@ const RELEASED_AFTER: Duration = Duration::from_secs(900);
 const VERB_MAX: Duration = Duration::from_secs(300);
 /// For so long at least a node misses what is written last.
 const MISSES: Duration = Duration::from_secs(5);
-/// How often a repair is tried that fails, or after which what may return differs still.
+/// How often a repair is tried that fails.
 const TRIES: usize = 3;
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -76,17 +76,11 @@ impl Ends<'_> {
         }
         self.repair("-full")?;
         self.are_equal(1)?;
-        let mut tries = 1;
-        while let Err(why) = self.are_equal(0) {
-            // what may return is purged here and there while it is repaired
-            if tries == TRIES || !self.has_void() {
-                return Err(why);
-            }
-            tries += 1;
-            self.repair("-full")?;
-        }
+        self.are_equal(0)?;
         for node in 0..self.story.members.len() {
-            self.says(node, "repair -prv -full ring", "Previewed data was in sync")?;
+            let table = if self.has_void() { " g" } else { "" };
+            let line = format!("repair -prv -full ring{table}");
+            self.says(node, &line, "Previewed data was in sync")?;
         }
         if !self.terms.ends_incrementally && self.terms.kinds != Kinds::Full {
             self.repair("")?;
@@ -243,7 +237,9 @@ impl Ends<'_> {
         Ok(copies)
     }
 
-    /// All replicas have the same of a table, and what was acknowledged.
+    /// All replicas have the same of a table, and what was acknowledged. What may return is left
+    /// out: a replica that still has a deletion and one that purged it may give each other what
+    /// they have, and purge and have it in turn, in Cassandra too.
     fn are_equal(&self, table: usize) -> Result<(), String> {
         self.tell_sstables(table);
         for key in 0..KEYS {
@@ -257,7 +253,15 @@ impl Ends<'_> {
                     }
                 }
             }
-            let different: BTreeSet<_> = copies.values().collect();
+            let is_void = |at: &(usize, usize)| {
+                let (row, column) = *at;
+                self.data.is_void(Spot { table, key, row, column }, now)
+            };
+            let kept = |copy: &BTreeMap<(usize, usize), i64>| {
+                let kept = copy.iter().filter(|(at, _)| !is_void(at));
+                kept.map(|(at, value)| (*at, *value)).collect::<Vec<_>>()
+            };
+            let different: BTreeSet<_> = copies.values().map(kept).collect();
             if different.len() > 1 {
                 let name = TABLES[table];
                 return Err(format!("replicas differ in key {key} of {name}: {copies:?}"));
