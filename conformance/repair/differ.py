@@ -27,6 +27,8 @@ VICTIMS = (1, 2, 3)
 # what a repair of a scope names: none for all
 TABLES = {'all': [], 'each': [], 'range': [], 'table': ['lz4']}
 IN_SYNC = 'Previewed data was in sync'
+# How long a JVM may take to mark as repaired what an incremental repair repaired.
+RELEASE_SECONDS = 60
 UUID = re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}')
 MASKS = [
     (UUID, 'UUID'),
@@ -215,7 +217,13 @@ def check_before(report, scope, coordinator, text):
 
 
 def check_after(report, scope, coordinator, kind):
-    text = coordinator.nodetool(*scope.words('-prv', *kind))
+    # after an incremental repair a JVM marks what it compacts just then as repaired some seconds later: it is unrepaired until then
+    until = time.time() + (RELEASE_SECONDS if not kind else 0)
+    while True:
+        text = coordinator.nodetool(*scope.words('-prv', *kind))
+        if IN_SYNC in text or time.time() >= until:
+            break
+        time.sleep(1)
     report.check(IN_SYNC in text, f'{scope.scenario.name}: preview of {coordinator.name} after: in sync', text[-600:])
 
 

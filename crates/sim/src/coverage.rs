@@ -193,13 +193,6 @@ pub const REQUIRED_OF_REPAIR: &[&str] = &[
     "repair.delete_partition",
     // branches of the code
     "compaction.purged",
-    "repair.prepare",
-    "repair.set_apart",
-    "repair.validate",
-    "repair.stream",
-    "repair.promise",
-    "repair.commit",
-    "repair.clean_up",
     "repair.purged_in_time",
     "repair.purged_too_early",
     "repair.stamped",
