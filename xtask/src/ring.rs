@@ -40,6 +40,18 @@ pub const FILES: &[&str] = &[
     "ttl",
     "udt",
 ];
+/// Those of them that a stage has no time for: `campaign ring` has them, and most are asked through a
+/// Helenus too.
+const LONG_FILES: &[&str] = &[
+    "compact_conditions",
+    "compact_dense",
+    "expressions",
+    "functions",
+    "gen_paging",
+    "json",
+    "lwt_batch",
+    "selections",
+];
 /// Files through a Helenus: what is asked of data rather than of the schema, which waits for all
 /// nodes.
 const DATA_FILES: &[&str] = &[
@@ -114,7 +126,9 @@ fn with_cassandra(found: &mut Found, ours: &str, theirs: &str) -> Outcome {
     let cassandra = Peer::start("ring-cassandra", theirs, ORACLE_HEAP)?;
     let helenus = Node::start_member("ring-helenus", ours, CLUSTER, theirs)?;
     until_up("Cassandra", MIXED, || cassandra.nodetool("status"))?;
-    corpus(found, theirs, MIXED, FILES)?;
+    let has_time: Vec<_> =
+        FILES.iter().copied().filter(|file| !LONG_FILES.contains(file)).collect();
+    corpus(found, theirs, MIXED, &has_time)?;
     let differing = mismatches(&cassandra.nodetool("netstats")?);
     let text = format!("{differing:?} reads found replicas that differ");
     found.check(text, differing == Some(0));

@@ -77,7 +77,7 @@ const COMPACTIONS: [&str; 4] = [
 
 impl Terms {
     fn new(seed: u64) -> Self {
-        let rng = Rng::new(seed ^ 0x7465_726d_73);
+        let rng = Rng::new(seed ^ 0x0074_6572_6d73);
         let kinds = [Kinds::Full, Kinds::Incremental, Kinds::Both, Kinds::Both];
         Self {
             kinds: kinds[rng.below(4) as usize],
