@@ -40,8 +40,8 @@ pub const FILES: &[&str] = &[
     "ttl",
     "udt",
 ];
-/// Those of them that a stage has no time for: `campaign ring` has them, and most are asked through a
-/// Helenus too.
+/// Those of them that a stage has no time for: `campaign ring` has them, and most are asked through
+/// a Helenus too.
 const LONG_FILES: &[&str] = &[
     "compact_conditions",
     "compact_dense",
