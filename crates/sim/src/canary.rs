@@ -110,9 +110,7 @@ pub const ELASTIC_RARE: &[Bug] = &[
 
 /// Those of rings that are repaired.
 pub const REPAIR: &[Bug] = &[
-    Bug { name: "repair_marks_unstreamed", seeds: 60 },
     Bug { name: "repair_skips_a_leaf", seeds: 20 },
-    Bug { name: "repair_hash_without_deletions", seeds: 60 },
     Bug { name: "repair_failed_session_counts_as_repaired", seeds: 40 },
     Bug { name: "repair_validation_without_flush", seeds: 20 },
     Bug { name: "repair_sets_apart_without_flush", seeds: 20 },
@@ -123,4 +121,7 @@ pub const REPAIR: &[Bug] = &[
 ];
 
 /// The same that take more seeds than are run each time: they are looked for by their names alone.
-pub const REPAIR_RARE: &[Bug] = &[Bug { name: "repair_promise_not_durable", seeds: 1000 }];
+pub const REPAIR_RARE: &[Bug] = &[
+    Bug { name: "repair_marks_unstreamed", seeds: 1000 },
+    Bug { name: "repair_promise_not_durable", seeds: 1000 },
+];

@@ -39,7 +39,6 @@ impl Validator {
             trees,
             at: 0,
             token: Token::MIN,
-            skips_deletions: self.engine.env().planted("repair_hash_without_deletions"),
         };
         let progress = ValidationProgress::default();
         self.engine.validate(&of, &mut building, &progress).await?;
@@ -55,8 +54,6 @@ struct Building<'t> {
     at: usize,
     /// That of the partition at hand.
     token: Token,
-    /// A planted bug.
-    skips_deletions: bool,
 }
 
 impl Building<'_> {
@@ -74,14 +71,11 @@ impl Building<'_> {
 impl Visitor for Building<'_> {
     fn start(&mut self, key: KeyRef<'_>, deletion: Deletion, static_row: Option<RowRef<'_>>) {
         self.token = key.token;
-        let deletion = if self.skips_deletions { Deletion::LIVE } else { deletion };
         self.hasher.start(key.bytes, deletion, static_row);
     }
 
     fn unfiltered(&mut self, unfiltered: Unfiltered<'_>) {
-        if !self.skips_deletions || matches!(unfiltered, Unfiltered::Row(_)) {
-            self.hasher.unfiltered(unfiltered);
-        }
+        self.hasher.unfiltered(unfiltered);
     }
 
     fn end(&mut self) {
