@@ -242,7 +242,9 @@ pub(crate) fn read_now(
     offset: u64,
     class: Class,
 ) -> io::Result<usize> {
-    if !file.options.read || port.world.rng.one_in(2) {
+    // what is broken is not there at once either: the read that waits for it fails
+    let is_there = !port.world.rng.one_in(2) && !port.node.disk.breaks(&file.path, FileFault::Read);
+    if !file.options.read || !is_there {
         return Err(io::ErrorKind::WouldBlock.into());
     }
     let read = port.node.disk.model.borrow().read(file.ino, offset, to);
