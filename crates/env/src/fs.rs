@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::env::{Env, Make};
 use crate::file::File;
@@ -48,6 +49,49 @@ pub struct LockGuard {
 enum LockKind {
     Real(#[expect(dead_code, reason = "open is locked")] std::fs::File),
     Sim(#[expect(dead_code, reason = "alive is locked")] SimLock),
+}
+
+/// A directory that is open. A failed sync of it is one of all who had it open: the kernel reports
+/// it to each of them once, and to nobody who opens it later (`errseq_t` of Linux).
+#[derive(Clone)]
+pub struct Directory {
+    env: Env,
+    path: PathBuf,
+    handle: DirHandle,
+}
+
+#[derive(Clone)]
+enum DirHandle {
+    Real(Arc<std::fs::File>),
+    /// The moment at which it was opened.
+    Sim(u64),
+}
+
+impl std::fmt::Debug for Directory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Directory").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Directory {
+    /// Makes the names in it durable.
+    ///
+    /// # Errors
+    /// If the disk fails, or failed another sync of it since it was opened: names that changed
+    /// meanwhile may be lost at a power cut.
+    pub async fn sync(&self) -> io::Result<()> {
+        match (&self.env.0.make, &self.handle) {
+            (Make::Real(_), DirHandle::Real(file)) => {
+                let op = |path| RecordedOp::SyncDir { path };
+                let file = Arc::clone(file);
+                self.env.changing(&self.path, op, move || file.sync_all()).await
+            }
+            (Make::Sim(port), DirHandle::Sim(opened)) => {
+                files::sync_dir(&self.env, port, &self.path, Some(*opened)).await
+            }
+            _ => unreachable!("a directory stays in the world that it was opened in"),
+        }
+    }
 }
 
 impl Env {
@@ -228,7 +272,27 @@ impl Env {
         }
     }
 
-    /// Makes the names in a directory durable: files created, renamed, linked or removed in it.
+    /// Opens a directory before names in it change: its [`Directory::sync`] answers for all that
+    /// changed since.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub async fn open_dir(&self, path: impl AsRef<Path>) -> io::Result<Directory> {
+        let path = path.as_ref().to_path_buf();
+        let handle = match &self.0.make {
+            Make::Real(_) => {
+                let path = path.clone();
+                let file = self.blocking(move || std::fs::File::open(path)).await?;
+                DirHandle::Real(Arc::new(file))
+            }
+            Make::Sim(port) => DirHandle::Sim(files::moment(port)),
+        };
+        Ok(Directory { env: self.clone(), path, handle })
+    }
+
+    /// Makes the names in a directory durable: files created, renamed, linked or removed in it. If
+    /// another sync of it failed before, names of then may be lost all the same: whoever needs to
+    /// know opens it first ([`Self::open_dir`]).
     pub async fn sync_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_path_buf();
         match &self.0.make {
@@ -238,7 +302,7 @@ impl Env {
                 let sync = move || std::fs::File::open(path)?.sync_all();
                 self.changing(&dir, op, sync).await
             }
-            Make::Sim(port) => files::sync_dir(self, port, &path).await,
+            Make::Sim(port) => files::sync_dir(self, port, &path, None).await,
         }
     }
 
@@ -337,11 +401,12 @@ impl Env {
         file.write_all_at(bytes, 0).await.0?;
         file.sync_all().await?;
         drop(file);
+        let directory = self.open_dir(parent(path)).await?;
         self.rename(&temporary, path).await?;
         if self.planted("rename_not_synced") {
             return Ok(());
         }
-        self.sync_dir(parent(path)).await
+        directory.sync().await
     }
 }
 

@@ -45,7 +45,7 @@ pub use disk_model::{Cut, DiskModel, SECTOR, Tear};
 pub use env::{Env, STALL, Sleep, TimedOut, Yield};
 pub use executor::{HookGuard, Task};
 pub use file::File;
-pub use fs::{DirEntry, LockGuard, Metadata};
+pub use fs::{DirEntry, Directory, LockGuard, Metadata};
 pub use io_history::{
     IO_SIZES, IO_TIMES, IO_WINDOW, IO_WINDOWS, IoFlow, IoPattern, IoSums, IoTimes, IoWindow,
     io_size_limit,

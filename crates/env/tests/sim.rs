@@ -217,6 +217,43 @@ fn partitions_stall_and_heal_or_break() {
     assert!(world.faults()["reset"] > 0 && world.faults()["loss"] > 0);
 }
 
+/// Names of a file are lost when another one's sync of the directory fails. Who had it open before
+/// is told, also by a sync that begins later.
+#[test]
+fn whoever_has_a_directory_open_hears_that_a_sync_of_it_failed() {
+    let mut lost = 0;
+    for seed in 0..40 {
+        let world = World::new(seed, WorldOptions::default());
+        let client = world.client(ip(1));
+        let node = world.node(ip(1));
+        let e = client.clone();
+        let opened = world.block_on(&client, MINUTE, async move {
+            e.create_dir_all("/d").await.unwrap();
+            e.sync_dir("/").await.unwrap();
+            let opened = e.open_dir("/d").await.unwrap();
+            File::open(&e, "/d/f", OpenOptions::READ_WRITE).await.unwrap();
+            opened
+        });
+        let (opened, e) = (opened.unwrap(), client.clone());
+        world.set_fault(Fault::SyncError { node, one_in: 1 });
+        let failed = world.block_on(&client, MINUTE, async move { e.sync_dir("/d").await });
+        failed.unwrap().unwrap_err();
+        world.set_fault(Fault::SyncError { node, one_in: 0 });
+        let e = client.clone();
+        let (early, late) = world
+            .block_on(&client, MINUTE, async move {
+                let late = e.open_dir("/d").await.unwrap().sync().await;
+                (opened.sync().await, late)
+            })
+            .unwrap();
+        early.unwrap_err();
+        late.unwrap();
+        world.power_cut(node);
+        lost += usize::from(world.disk(node, |d| d.files().is_empty()).unwrap());
+    }
+    assert!(lost > 0, "a later sync made durable what the failed one gave up");
+}
+
 #[test]
 fn disks_fail_as_told() {
     let world = World::new(5, WorldOptions { disk_bytes: 1 << 20, ..WorldOptions::default() });

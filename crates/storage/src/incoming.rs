@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crc32fast::Hasher;
-use env::{Class, Env};
+use env::{Class, Directory, Env};
 use rows::{Bound, ColumnMap, RowBuilder, RowRef, Unfiltered, compare};
 use schema::Table;
 use sstable::checksum::parse_digest;
@@ -65,6 +65,8 @@ impl Place {
 pub struct WholeFile {
     env: Env,
     place: Place,
+    /// Open since before the first file has a name.
+    names: Option<Directory>,
     components: Vec<Component>,
     data: Option<u32>,
     digest: Option<Vec<u8>>,
@@ -73,7 +75,8 @@ pub struct WholeFile {
 impl WholeFile {
     /// None has come yet.
     pub fn new(env: &Env, place: Place) -> Self {
-        Self { env: env.clone(), place, components: Vec::new(), data: None, digest: None }
+        let env = env.clone();
+        Self { env, place, names: None, components: Vec::new(), data: None, digest: None }
     }
 
     /// Begins with a component.
@@ -84,6 +87,9 @@ impl WholeFile {
         &mut self,
         component: Component,
     ) -> Result<ComponentFile<'_>, StorageError> {
+        if self.names.is_none() {
+            self.names = Some(self.open_directory().await?);
+        }
         let path = self.place.path(&component);
         let stream = match component {
             Component::Data => FileWriter::create_direct(&self.env, path, Class::Streaming).await?,
@@ -91,6 +97,12 @@ impl WholeFile {
         };
         let digest = (component == Component::Digest).then(Vec::new);
         Ok(ComponentFile { of: self, component, stream, checksum: Hasher::new(), digest })
+    }
+
+    async fn open_directory(&self) -> Result<Directory, StorageError> {
+        let directory = &self.place.directory;
+        let opened = self.env.open_dir(directory).await;
+        opened.map_err(|e| StorageError::io("cannot open", directory, e))
     }
 
     /// All components have come: the table of contents is written, and what came is durable.
@@ -117,12 +129,16 @@ impl WholeFile {
             contents.push_str(&name.to_string());
             contents.push('\n');
         }
+        let names = match self.names {
+            Some(names) => names,
+            None => self.open_directory().await?,
+        };
         let toc = self.place.path(&Component::Toc);
         let mut stream = FileWriter::create(&self.env, toc, Class::Streaming).await?;
         stream.write(&mut contents.into_bytes()).await?;
         stream.sync().await?;
         let directory = &self.place.directory;
-        let synced = self.env.sync_dir(directory).await;
+        let synced = names.sync().await;
         synced.map_err(|e| StorageError::io("cannot sync", directory, e))
     }
 }

@@ -44,7 +44,7 @@ const SHORT: &[Part] = &[
         ],
     ),
     ("writes", &["--places", "memory", "--shards", "2", "--share", "28", "--without", LARGE]),
-    ("writes", &["--places", "", "--rings", "3", "--share", "22", "collections", "dml"]),
+    ("writes", &["--places", "", "--rings", "3", "--share", "16", "collections", "dml"]),
     ("functions", &["--places", "memory", "--shards", "3", "--share", "3", "--count", "20"]),
     ("functions", &["--places", "", "--rings", "3", "--share", "12", "--count", "12"]),
 ];

@@ -432,15 +432,15 @@ impl DiskModel {
     }
 
     /// Does a sync of a directory fail that ends now: by itself, or because another one has failed
-    /// since it began? As with `errseq_t` of Linux, a failure is one of all that are under way:
+    /// since it was opened? As with `errseq_t` of Linux, a failure is one of all who have it open:
     /// what the failed one covered, they cover as well.
-    pub(crate) fn dir_sync_fails(&mut self, dir: Ino, began: u64, by_itself: bool) -> bool {
+    pub(crate) fn dir_sync_fails(&mut self, dir: Ino, opened: u64, by_itself: bool) -> bool {
         let now = self.tick();
         let Some(dir) = self.dir_mut(dir) else { return by_itself };
         if by_itself {
             dir.failed = now;
         }
-        dir.failed > began
+        dir.failed > opened
     }
 
     /// A sync of a directory ended.

@@ -365,3 +365,15 @@ fn a_failed_sync_of_a_directory_fails_those_under_way() {
     let later = m.sync_begins();
     assert!(!m.dir_sync_fails(ROOT, later, false));
 }
+
+/// The same of one that has the directory open since before, and syncs it later.
+#[test]
+fn a_failed_sync_of_a_directory_fails_whoever_has_it_open() {
+    let mut m = DiskModel::new();
+    let opened = m.sync_begins();
+    file(&mut m, "a");
+    let failing = m.sync_begins();
+    assert!(m.dir_sync_fails(ROOT, failing, true));
+    m.dir_sync_ended(ROOT, failing, false);
+    assert!(m.dir_sync_fails(ROOT, opened, false));
+}

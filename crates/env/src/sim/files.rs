@@ -538,10 +538,21 @@ fn perform(
     }
 }
 
-/// Makes the names in a directory durable.
-pub(crate) async fn sync_dir(env: &Env, port: &Port, path: &Path) -> io::Result<()> {
+/// Now, as the disk counts it.
+pub(crate) fn moment(port: &Port) -> u64 {
+    port.node.disk.model.borrow_mut().sync_begins()
+}
+
+/// Makes the names in a directory durable, which was opened at some moment or is now.
+pub(crate) async fn sync_dir(
+    env: &Env,
+    port: &Port,
+    path: &Path,
+    opened: Option<u64>,
+) -> io::Result<()> {
     let disk = &port.node.disk;
     let began = disk.model.borrow_mut().sync_begins();
+    let opened = opened.unwrap_or(began);
     let breaks = disk.breaks(path, FileFault::SyncNames);
     let fails = port.world.rng.one_in(disk.sync_error.get()) || breaks;
     if fails {
@@ -553,7 +564,7 @@ pub(crate) async fn sync_dir(env: &Env, port: &Port, path: &Path) -> io::Result<
     }
     meta(env, port, move |model, node| {
         let dir = model.lookup(&path)?;
-        if model.dir_sync_fails(dir, began, fails) {
+        if model.dir_sync_fails(dir, opened, fails) {
             model.dir_sync_ended(dir, began, false);
             return Err(eio());
         }

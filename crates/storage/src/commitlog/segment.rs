@@ -114,6 +114,7 @@ impl Segment {
         whole: &[i64],
     ) -> io::Result<Self> {
         let path = options.directory.join(format::file_name(id));
+        let names = env.open_dir(&options.directory).await?;
         let file = File::open(env, &path, OpenOptions::CREATE_NEW).await?;
         let file = file.with_class(Class::CommitLog);
         let is_reserved = options.compression.is_none();
@@ -127,7 +128,7 @@ impl Segment {
         let (written, _) = file.write_all_at(header, 0).await;
         written?;
         file.sync_all().await?;
-        env.sync_dir(&options.directory).await?;
+        names.sync().await?;
         let is_synced_seldom = matches!(options.mode, SyncMode::Periodic { .. });
         let lays_out = is_reserved && is_synced_seldom && file.has_pages();
         let data = Rc::new(SegmentData {

@@ -1,6 +1,6 @@
 //! Writing an SSTable's files.
 
-use env::{Class, Env};
+use env::{Class, Directory, Env};
 use rows::codec::PlainRow;
 use rows::{ClusteringRef, Deletion, RowRef, Unfiltered};
 use sstable::descriptor::{Component, Descriptor};
@@ -20,6 +20,8 @@ pub(crate) struct Output {
     env: Env,
     class: Class,
     directory: PathBuf,
+    /// Open since before the files have names.
+    names: Directory,
     descriptor: Descriptor,
     writer: Writer,
     large: bool,
@@ -40,6 +42,8 @@ impl Output {
         watch: Option<Watch>,
     ) -> Result<Self, StorageError> {
         let path = |component| directory.join(descriptor.file(&component));
+        let opened = env.open_dir(directory).await;
+        let names = opened.map_err(|e| StorageError::io("cannot open", directory, e))?;
         let data = match bypasses_page_cache {
             true => FileWriter::create_direct(env, path(Component::Data), class).await?,
             false => FileWriter::create(env, path(Component::Data), class).await?,
@@ -53,6 +57,7 @@ impl Output {
             env: env.clone(),
             class,
             directory,
+            names,
             descriptor,
             writer,
             large,
@@ -176,7 +181,7 @@ impl Output {
                 file.sync().await?;
             }
         }
-        let synced = self.env.sync_dir(&self.directory).await;
+        let synced = self.names.sync().await;
         synced.map_err(|e| StorageError::io("cannot sync", &self.directory, e))?;
         self.env.mark("sstable.durable");
         Ok(true)
