@@ -217,8 +217,8 @@ fn partitions_stall_and_heal_or_break() {
     assert!(world.faults()["reset"] > 0 && world.faults()["loss"] > 0);
 }
 
-/// Names of a file are lost when another one's sync of the directory fails. Who had it open before
-/// is told, also by a sync that begins later.
+/// A failed sync of a directory loses names that others created in it. Whoever had it open before
+/// is told so by a sync that begins later.
 #[test]
 fn whoever_has_a_directory_open_hears_that_a_sync_of_it_failed() {
     let mut lost = 0;

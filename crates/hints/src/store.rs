@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use env::sync::{Notify, OneshotSender, oneshot};
-use env::{Class, Env, File, Instant, OpenOptions};
+use env::{Class, Directory, Env, File, Instant, OpenOptions};
 use metrics::Level;
 use types::Uuid;
 
@@ -123,8 +123,8 @@ pub(crate) struct State {
     pub unsynced: Vec<(Rc<HintFile>, File)>,
     /// Writers of files that are full, to be closed once they are synced.
     pub full: Vec<Writer>,
-    /// Are there names in the directory that are not durable?
-    pub is_name_new: bool,
+    /// The directory, open since before the first name in it that is not durable; none if all are.
+    pub new_names: Option<Directory>,
     /// Since when something is not synced.
     pub unsynced_since: Option<Instant>,
 }

@@ -154,13 +154,14 @@ impl Hints {
         descriptor.write(&mut header);
         let start = header.len() as u64;
         let data = Rc::new(HintFile::new(&self.options.directory, descriptor, start, start));
+        let directory = self.env.open_dir(&self.options.directory).await?;
         let file = File::open(&self.env, data.path(), OpenOptions::CREATE_NEW).await?;
         let file = file.with_class(Class::CommitLog);
         let mut crc = Hasher::new();
         crc.update(&header);
         file.write_all_at(header, 0).await.0?;
         let mut state = self.state.borrow_mut();
-        state.is_name_new = true;
+        state.new_names.get_or_insert(directory);
         let of = state.hosts.entry(host).or_default();
         if of.epoch == epoch {
             of.files.push_back(Rc::clone(&data));
@@ -199,12 +200,12 @@ impl Hints {
     }
 
     async fn sync(&self) {
-        let (files, is_name_new, upto) = {
+        let (files, new_names, upto) = {
             let mut state = self.state.borrow_mut();
             let since = (state.added > state.taken).then(|| self.env.now());
             state.unsynced_since = since;
-            let is_name_new = std::mem::take(&mut state.is_name_new);
-            (std::mem::take(&mut state.unsynced), is_name_new, state.taken)
+            let new_names = state.new_names.take();
+            (std::mem::take(&mut state.unsynced), new_names, state.taken)
         };
         for (data, file) in files {
             if let Err(error) = file.sync_data().await {
@@ -216,10 +217,9 @@ impl Hints {
                 self.fail(&mut state, Some(host), upto, &error);
             }
         }
-        let directory = &self.options.directory;
-        if is_name_new
+        if let Some(directory) = new_names
             && !self.env.planted("hints_directory_not_synced")
-            && let Err(error) = self.env.sync_dir(directory).await
+            && let Err(error) = directory.sync().await
         {
             self.fail(&mut self.state.borrow_mut(), None, upto, &error);
         }

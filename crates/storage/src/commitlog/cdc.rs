@@ -159,8 +159,9 @@ impl Cdc {
 
     async fn permit(&self, id: i64) -> std::io::Result<CdcState> {
         self.own.borrow_mut().insert(id);
+        let names = self.env.open_dir(&self.options.directory).await?;
         self.env.hard_link(self.log_directory.join(format::file_name(id)), self.link(id)).await?;
-        self.env.sync_dir(&self.options.directory).await?;
+        names.sync().await?;
         self.used.set(self.used.get() + self.segment_bytes);
         Ok(CdcState::Permitted)
     }

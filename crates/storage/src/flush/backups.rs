@@ -43,7 +43,8 @@ impl Backups {
             env.create_dir_all(&to).await.map_err(failed)?;
             env.sync_dir(&sstable.directory).await.map_err(failed)?;
         }
+        let names = env.open_dir(&to).await.map_err(failed)?;
         link_sstable(env, &sstable.directory, &sstable.table.descriptor, &to).await?;
-        env.sync_dir(&to).await.map_err(failed)
+        names.sync().await.map_err(failed)
     }
 }

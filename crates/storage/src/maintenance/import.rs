@@ -239,6 +239,8 @@ async fn bring_all(
     (from, names): (&Path, &BTreeSet<String>),
     (home, name): (&Path, &Descriptor),
 ) -> Result<(), StorageError> {
+    let opened = env.open_dir(home).await;
+    let directory = opened.map_err(|e| StorageError::io("cannot open", home, e))?;
     let contents = Component::Toc.to_string();
     let (last, others): (Vec<_>, Vec<_>) =
         names.iter().partition(|name| name.ends_with(contents.as_str()));
@@ -246,7 +248,7 @@ async fn bring_all(
         let Ok((_, component)) = Descriptor::parse(file) else { continue };
         bring(env, &from.join(file), &home.join(name.file(&component))).await?;
     }
-    let synced = env.sync_dir(home).await;
+    let synced = directory.sync().await;
     synced.map_err(|e| StorageError::io("cannot sync", home, e))
 }
 
