@@ -76,6 +76,12 @@ const STAGES: &[Stage] = &[
         run: ring,
     },
     Stage {
+        name: "insn",
+        what: "instructions and allocations of the hot paths against those recorded",
+        budget_minutes: 14,
+        run: insn,
+    },
+    Stage {
         name: "streams",
         what: "a Cassandra and two Helenus fetch SSTables from each other, whole and in parts",
         budget_minutes: 3,
@@ -106,28 +112,10 @@ const STAGES: &[Stage] = &[
         run: roles,
     },
     Stage {
-        name: "simulation",
-        what: "seeded worlds, a few of them run twice, and planted bugs",
-        budget_minutes: 8,
-        run: simulation::run,
-    },
-    Stage {
         name: "hostile",
         what: "clients and nodes that mean harm: frames, messages and connections at both ports, with TLS and without",
         budget_minutes: 3,
         run: hostile,
-    },
-    Stage {
-        name: "fuzz",
-        what: "every parser under libFuzzer, for a short while",
-        budget_minutes: 4,
-        run: fuzzing,
-    },
-    Stage {
-        name: "insn",
-        what: "instructions and allocations of the hot paths against those recorded",
-        budget_minutes: 7,
-        run: insn,
     },
     Stage {
         name: "power",
@@ -135,11 +123,24 @@ const STAGES: &[Stage] = &[
         budget_minutes: 5,
         run: power,
     },
+    Stage {
+        name: "simulation",
+        what: "seeded worlds, a few of them run twice, and planted bugs",
+        budget_minutes: 8,
+        run: simulation::run,
+    },
+    Stage {
+        name: "fuzz",
+        what: "every parser under libFuzzer, for a short while",
+        budget_minutes: 4,
+        run: fuzzing,
+    },
 ];
 
 /// Stages that go on beside those behind them, up to this one: client and node wait for each other
-/// in turn, so that half of two cores would idle. They have addresses of their own.
-const BESIDE: [(&str, &str); 1] = [("forms", "ring")];
+/// in turn, so that half of two cores would idle. They have addresses of their own; what counts
+/// instructions steps back for others.
+const BESIDE: [(&str, &str); 2] = [("forms", "ring"), ("insn", "power")];
 
 /// Addresses of the servers that stages start.
 const OURS: &str = "127.0.0.31";

@@ -20,7 +20,7 @@ use thiserror::Error;
 use types::{Address, Reader};
 
 use crate::batch_log::{self, TruncatedAt};
-use crate::clock_reserve::{ClockReserve, ReserveError};
+use crate::clock_reserve::{ClockReserve, OpenedReserve, ReserveError};
 use crate::identity::{CQL_VERSION, Identity, NATIVE_PROTOCOL_VERSION, PARTITIONER};
 use crate::internal::{self, Cells, Internal, Times};
 use crate::saved_place::{SavedPlace, set_host_id};
@@ -114,7 +114,8 @@ fn system_table(schema: &Schema, name: &str) -> Result<Arc<Table>, BootError> {
 /// See [`BootError`].
 pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootError> {
     let env = engine.env().clone();
-    let (clock, clock_behind) = ClockReserve::open(&env, &config.data_dir).await?;
+    let OpenedReserve { reserve: clock, behind: clock_behind, note } =
+        ClockReserve::open(&env, &config.data_dir).await?;
     let node = engine.become_first();
     let first = engine.schema();
     let local_tables: Vec<Arc<Table>> = ["system", "system_schema"]
@@ -133,7 +134,8 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     if let Some(host_id) = saved.as_ref().and_then(host_id) {
         set_host_id(engine, host_id).await?;
     }
-    let notes = node.restore_log().await?;
+    let mut notes = node.restore_log().await?;
+    notes.extend(note);
     let mut replay = node.replay(&|table| table.id == local_id, &BTreeMap::new()).await?;
     replay.notes.extend(notes);
     let saved = internal::read_row(engine, &local, b"local").await?;

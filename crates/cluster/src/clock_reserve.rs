@@ -6,8 +6,13 @@
 //! time, is followed only once the file has moved on: a crash, and the clock set back after it,
 //! would otherwise repeat times.
 //!
+//! The file has two slots, written in turn and in place: a disk that is full does not keep the node
+//! from moving on, and one slot that is damaged does not keep it from starting.
+//!
 //! ```text
-//! clock_reserve = "HLNSCLK1" | u32 version=1 | i64 microseconds | u32 crc32 of all before; big endian
+//! clock_reserve = slot of even numbers at 0, slot of odd numbers at 4096; 8192 bytes
+//! slot = "HLNSCLK1" | u32 version=2 | u64 number | i64 microseconds | u32 crc32 of all before;
+//!        big endian; the last one has the highest number
 //! ```
 
 use std::cell::Cell;
@@ -15,11 +20,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use env::Env;
+use env::{Env, File, OpenOptions};
 
 const MAGIC: &[u8; 8] = b"HLNSCLK1";
-const VERSION: u32 = 1;
-const BYTES: usize = 24;
+const VERSION: u32 = 2;
+/// Bytes of a slot.
+const BYTES: usize = 32;
+/// Bytes between the beginnings of two slots: no disk writes both at once.
+const SLOT_BYTES: usize = 4096;
+const FILE_BYTES: usize = 2 * SLOT_BYTES;
 /// How far the reserve reaches beyond the last timestamp.
 const RESERVE: Duration = Duration::from_secs(10);
 /// It is moved on when so much of it is used. After a crash timestamps run ahead of the clock by
@@ -49,36 +58,96 @@ pub enum ReserveError {
     },
 }
 
-fn encode(micros: i64) -> Vec<u8> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend(VERSION.to_be_bytes());
-    bytes.extend(micros.to_be_bytes());
-    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
-    bytes
+/// What a slot says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    /// One more than that of the entry before.
+    number: u64,
+    /// Microseconds since 1970.
+    until: i64,
 }
 
-fn decode(bytes: &[u8]) -> Result<i64, &'static str> {
-    let bytes: &[u8; BYTES] = bytes.try_into().map_err(|_| "its length is wrong")?;
-    let (body, crc) = bytes.split_at(BYTES - 4);
-    if crc32fast::hash(body).to_be_bytes() != crc {
-        return Err("it fails its checksum");
+impl Entry {
+    fn encode(self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_be_bytes());
+        bytes.extend(self.number.to_be_bytes());
+        bytes.extend(self.until.to_be_bytes());
+        bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+        bytes
     }
-    if !body.starts_with(MAGIC) {
-        return Err("it is not a clock reserve");
+
+    fn decode(slot: &[u8]) -> Result<Self, &'static str> {
+        let bytes = slot.first_chunk::<BYTES>().ok_or("it is cut short")?;
+        let (body, crc) = bytes.split_at(BYTES - 4);
+        if crc32fast::hash(body).to_be_bytes() != crc {
+            return Err("it fails its checksum");
+        }
+        let (magic, rest) = body.split_at(MAGIC.len());
+        let (version, rest) = rest.split_at(4);
+        let (number, until) = rest.split_at(8);
+        if magic != MAGIC {
+            return Err("it is not a clock reserve");
+        }
+        if version != VERSION.to_be_bytes() {
+            return Err("another release wrote it");
+        }
+        let wrong = |_| "it is cut short";
+        let number = number.try_into().map(u64::from_be_bytes).map_err(wrong)?;
+        let until = until.try_into().map(i64::from_be_bytes).map_err(wrong)?;
+        Ok(Self { number, until })
     }
-    let field = |at: usize| body.get(at..at + 4).and_then(|b| b.try_into().ok());
-    if field(8).map(u32::from_be_bytes) != Some(VERSION) {
-        return Err("a newer release wrote it");
+
+    /// Where it is written.
+    fn offset(self) -> usize {
+        if self.number.is_multiple_of(2) { 0 } else { SLOT_BYTES }
     }
-    let micros = body.get(12..20).and_then(|b| b.try_into().ok()).map(i64::from_be_bytes);
-    micros.ok_or("it is cut short")
+}
+
+/// The last entry of a file, and whether the other one is damaged. Of two that are damaged, what
+/// is wrong with the first.
+fn last_entry(file: &[u8]) -> Result<(Entry, bool), &'static str> {
+    if file.len() != FILE_BYTES {
+        return Err("its length is wrong");
+    }
+    let (even, odd) = file.split_at(SLOT_BYTES);
+    match (Entry::decode(even), Entry::decode(odd)) {
+        (Ok(even), Ok(odd)) if even.number > odd.number => Ok((even, false)),
+        (Ok(_), Ok(odd)) => Ok((odd, false)),
+        (Ok(whole), Err(_)) | (Err(_), Ok(whole)) => Ok((whole, true)),
+        (Err(what), Err(_)) => Err(what),
+    }
+}
+
+/// A file whose slots both have an entry.
+fn first_file(last: Entry) -> Vec<u8> {
+    let mut bytes = vec![0; FILE_BYTES];
+    for entry in [Entry { number: last.number - 1, ..last }, last] {
+        let at = entry.offset();
+        if let Some(slot) = bytes.get_mut(at..at + BYTES) {
+            slot.copy_from_slice(&entry.encode());
+        }
+    }
+    bytes
 }
 
 /// The reserve of a data directory.
 pub struct ClockReserve {
     env: Env,
-    path: PathBuf,
+    file: File,
+    /// The last that was begun to be written.
+    number: Cell<u64>,
     until: Cell<i64>,
+}
+
+/// A reserve that was taken up again.
+pub struct OpenedReserve {
+    /// The reserve.
+    pub reserve: ClockReserve,
+    /// By how much the clock stands behind it.
+    pub behind: Duration,
+    /// What the operator should know.
+    pub note: Option<String>,
 }
 
 fn micros(duration: Duration) -> i64 {
@@ -90,22 +159,42 @@ impl ClockReserve {
     /// more.
     ///
     /// # Errors
-    /// If the file is damaged, of a newer release, or cannot be written.
-    pub async fn open(env: &Env, directory: &Path) -> Result<(Self, Duration), ReserveError> {
+    /// If the file is damaged, of another release, or cannot be written.
+    pub async fn open(env: &Env, directory: &Path) -> Result<OpenedReserve, ReserveError> {
         let path = directory.join("clock_reserve");
-        let reserve = Self { env: env.clone(), path, until: Cell::new(i64::MIN) };
-        let io = |source| ReserveError::Io { path: reserve.path.clone(), source };
-        if env.exists(&reserve.path).await.map_err(io)? {
-            let bytes = env.read_file(&reserve.path, 4096).await.map_err(io)?;
-            let floor = decode(&bytes)
-                .map_err(|what| ReserveError::Format { path: reserve.path.clone(), what })?;
-            env.raise_unique_floor(floor);
-        }
+        let io = |source| ReserveError::Io { path: path.clone(), source };
+        let mut note = None;
+        let number = match env.exists(&path).await.map_err(io)? {
+            true => {
+                let bytes = env.read_file(&path, FILE_BYTES as u64).await.map_err(io)?;
+                let format = |what| ReserveError::Format { path: path.clone(), what };
+                let (last, is_half) = last_entry(&bytes).map_err(format)?;
+                env.raise_unique_floor(last.until);
+                if is_half {
+                    // the damaged one may have been the last: one reserve further at most
+                    env.raise_unique_floor(last.until.saturating_add(micros(RESERVE)));
+                    note = Some(format!(
+                        "a half of {} is damaged, used the other half; check the disk of data_dir",
+                        path.display()
+                    ));
+                }
+                last.number
+            }
+            false => {
+                let first = Entry { number: 1, until: env.unique_floor() };
+                env.write_file_atomically(&path, first_file(first)).await.map_err(io)?;
+                first.number
+            }
+        };
+        let options = OpenOptions { create: false, ..OpenOptions::READ_WRITE };
+        let file = File::open(env, &path, options).await.map_err(io)?;
+        let (number, until) = (Cell::new(number), Cell::new(i64::MIN));
+        let reserve = Self { env: env.clone(), file, number, until };
         // Within the reserve is where a quick restart stands; more means that the clock was set
         // back.
         let behind = env.clock_behind().saturating_sub(RESERVE);
         reserve.move_on().await?;
-        Ok((reserve, behind))
+        Ok(OpenedReserve { reserve, behind, note })
     }
 
     fn last(&self) -> i64 {
@@ -122,9 +211,16 @@ impl ClockReserve {
         Ok(())
     }
 
+    /// Writes over the entry before the last: whatever becomes of it, the last one stays.
     async fn write(&self, until: i64) -> Result<(), ReserveError> {
-        let written = self.env.write_file_atomically(&self.path, encode(until)).await;
-        written.map_err(|source| ReserveError::Io { path: self.path.clone(), source })
+        let entry = Entry { number: self.number.get() + 1, until };
+        self.number.set(entry.number);
+        let written = async {
+            self.file.write_all_at(entry.encode(), entry.offset() as u64).await.0?;
+            self.file.sync_data().await
+        };
+        let path = || self.file.path().to_path_buf();
+        written.await.map_err(|source| ReserveError::Io { path: path(), source })
     }
 
     /// Moves the reserve on for as long as the node runs. It ends with why it cannot any more, and
@@ -169,7 +265,7 @@ mod tests {
                 env.create_dir_all("/data").await.map_err(|e| e.to_string())?;
                 env.sync_dir("/").await.map_err(|e| e.to_string())?;
                 let opened = ClockReserve::open(&env, Path::new("/data")).await;
-                let (reserve, _) = opened.map_err(|e| e.to_string())?;
+                let reserve = opened.map_err(|e| e.to_string())?.reserve;
                 floor.set(env.unique_micros());
                 let keeper =
                     env.spawn_task(env::Class::Background, async move { reserve.keep().await });
@@ -199,14 +295,36 @@ mod tests {
     }
 
     #[test]
-    fn every_damage_is_refused() {
-        let bytes = encode(1_700_000_000_000_000);
-        assert_eq!(decode(&bytes), Ok(1_700_000_000_000_000));
-        for at in 0..bytes.len() {
-            let mut damaged = bytes.clone();
+    fn the_last_entry_that_is_whole_counts() {
+        let entry = |number| Entry { number, until: 1_700_000_000_000_000 + number as i64 };
+        let mut file = first_file(entry(1));
+        assert_eq!(last_entry(&file), Ok((entry(1), false)));
+        for number in 2..5 {
+            let next = entry(number);
+            file[next.offset()..next.offset() + BYTES].copy_from_slice(&next.encode());
+            assert_eq!(last_entry(&file), Ok((next, false)));
+        }
+        for at in 0..BYTES {
+            let mut damaged = file.clone();
+            damaged[SLOT_BYTES + at] ^= 1;
+            assert_eq!(last_entry(&damaged), Ok((entry(4), true)), "{at}");
+            damaged = file.clone();
             damaged[at] ^= 1;
-            assert!(decode(&damaged).is_err());
-            assert!(decode(&bytes[..at]).is_err());
+            assert_eq!(last_entry(&damaged), Ok((entry(3), true)), "{at}");
+            damaged[SLOT_BYTES + at] ^= 1;
+            assert!(last_entry(&damaged).is_err(), "{at}");
+        }
+        for len in 0..FILE_BYTES {
+            assert!(last_entry(&file[..len]).is_err());
+        }
+        assert!(last_entry(&[file, vec![0]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_number_stands_where_the_one_before_the_last_stood() {
+        for number in 1..9 {
+            let [before, last] = [number - 1, number].map(|number| Entry { number, until: 0 });
+            assert_ne!(before.offset(), last.offset());
         }
     }
 }

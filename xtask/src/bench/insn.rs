@@ -182,7 +182,7 @@ fn record(mut recorded: Vec<Cost>, costs: Vec<Cost>, reason: &str) -> Outcome {
 fn costs(names: &[String]) -> Outcome<Vec<Cost>> {
     machine::need(&["valgrind"])?;
     machine::run(
-        Command::new("cargo")
+        gently("cargo")
             .args(["build", "--release", "--quiet", "--package", "insn"])
             .current_dir(machine::root()),
     )?;
@@ -230,9 +230,16 @@ fn program() -> PathBuf {
     machine::root().join("target/release/insn")
 }
 
+/// A program that leaves the cores to others who want them: no count depends on the time.
+fn gently(program: &str) -> Command {
+    let mut command = Command::new("nice");
+    command.arg(program);
+    command
+}
+
 /// Has the operations of a path counted.
 fn cost(path: &str, count: u64) -> Outcome<Cost> {
-    let done = Command::new("valgrind")
+    let done = gently("valgrind")
         .args([
             "--tool=callgrind",
             "--toggle-collect=insn::counted",

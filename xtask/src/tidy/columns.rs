@@ -9,7 +9,7 @@ use super::tree::{Tree, folder_of};
 
 const COLUMNS_MAX: usize = 100;
 /// Lines of comments that are longer still, by crate.
-const COMMENTS_LEFT: &Table = &[("crates/cluster", 1)];
+const COMMENTS_LEFT: &Table = &[];
 /// Lines that are longer for a string, by crate.
 const STRINGS_LEFT: &Table = &[
     ("bench/insn", 2),

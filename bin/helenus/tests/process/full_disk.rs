@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use protocol::Consistency;
 
 use crate::client::Client;
-use crate::node::{Node, Place};
+use crate::node::{Node, PATIENCE, Place};
 
 /// A small file system in memory that only those see who are told: mounted in a namespace that a
 /// sleeping process holds.
@@ -39,6 +40,18 @@ impl Disk {
         let pid = self.0.id().to_string();
         command.args(["--preserve-credentials", "--user", "--mount", "--target", &pid, program]);
         command
+    }
+
+    /// Fills what is left of it.
+    fn fill(&self, at: &Path) {
+        let script = format!("head -c 1G /dev/zero > {}/rest", at.display());
+        let full = self.command("sh").args(["-c", &script]).stderr(Stdio::null()).status().unwrap();
+        assert!(!full.success(), "the disk has room for a gigabyte");
+    }
+
+    /// A file's bytes, as who sees the disk reads them.
+    fn read(&self, path: &Path) -> Vec<u8> {
+        self.command("cat").arg(path).output().unwrap().stdout
     }
 
     fn grow(&self, at: &Path, megabytes: u32) {
@@ -106,6 +119,24 @@ fn missing(client: &mut Client, rows: usize) -> Vec<usize> {
     (0..rows).filter(is_missing).collect()
 }
 
+/// Waits until the clock's reserve has moved on twice: each slot of its file was written.
+fn await_reserve(disk: &Disk, data: &Path) {
+    let slots = || {
+        let bytes = disk.read(&data.join("clock_reserve"));
+        let (even, odd) = bytes.split_at(bytes.len() / 2);
+        (even.to_vec(), odd.to_vec())
+    };
+    let (even, odd) = slots();
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let now = slots();
+        if now.0 != even && now.1 != odd {
+            return;
+        }
+        assert!(Instant::now() < end, "the clock's reserve does not move on");
+    }
+}
+
 /// Writes until the disk is full, kills the node, and gives the disk room: the number of rows that
 /// were acknowledged, and those of them that are gone. None where this user may not mount a file
 /// system of its own.
@@ -129,6 +160,9 @@ fn fill_and_kill(place: &Place, sync: &str) -> Option<(usize, Vec<usize>)> {
     };
     println!("{rows} rows, then {refusal:?}");
     assert_eq!(missing(&mut client, rows), [0; 0], "reads go on");
+    disk.fill(&place.data());
+    await_reserve(&disk, &place.data());
+    assert_eq!(missing(&mut client, rows), [0; 0], "reads still go on");
     node.signal("-KILL");
     node.ended();
 

@@ -201,8 +201,16 @@ impl Node {
 }
 
 impl Drop for Node {
+    /// A test that fails shows what its node said last.
     fn drop(&mut self) {
+        let before = self.child.try_wait();
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            println!("{} had ended: {before:?}", self.ip);
+            self.lines.iter().for_each(|line| println!("{}: {line}", self.ip));
+            let errors = self.errors.take().and_then(|errors| errors.join().ok());
+            println!("{}: {}", self.ip, errors.unwrap_or_default());
+        }
     }
 }

@@ -336,7 +336,7 @@ fn decide(port: &Port, file: &SimFile, op: FileOp, len: usize) -> Doing {
     };
     let full = |grows_by: u64| {
         let used = disk.model.borrow().used();
-        let full = disk.no_space.get()
+        let full = (disk.no_space.get() && grows_by > 0)
             || is_broken(FileFault::Full)
             || used.saturating_add(grows_by) > world.options.disk_bytes;
         if full {

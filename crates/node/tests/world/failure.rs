@@ -14,8 +14,13 @@ use crate::{PATIENCE, Serving, all, await_serving, config, start, told};
 const ROWS: usize = 60;
 
 fn node(policy: &str) -> (World, NodeId, Serving) {
+    node_with(policy, "stop")
+}
+
+fn node_with(policy: &str, disk_policy: &str) -> (World, NodeId, Serving) {
     let world = World::new(7, WorldOptions::default());
     let mut config = config();
+    config.set(&format!("disk_failure_policy={disk_policy}")).unwrap();
     config.set(&format!("commit_failure_policy={policy}")).unwrap();
     // a setting makes the fields anew
     config.commitlog_sync = CommitLogSync::Batch;
@@ -110,6 +115,18 @@ fn ignore_goes_on_and_acknowledges_nothing_that_is_not_durable() {
     let texts = healthy.iter().map(|row| insert(*row)).collect();
     all(&world, &serving, texts);
     check_after_a_power_cut(&world, id, &serving, &[acknowledged, healthy].concat());
+}
+
+/// The clock's reserve needs no room to move on, so reads go on for as long as the disk is full.
+#[test]
+fn a_full_disk_does_not_end_the_node() {
+    let (world, id, serving) = node_with("stop_commit", "ignore");
+    world.set_fault(Fault::NoSpace { node: id, on: true });
+    world.run_for(Duration::from_secs(60)).unwrap();
+    assert!(is_served(&world) && world.is_up(id), "{:?}", world.exits(id));
+    all(&world, &serving, vec!["SELECT v FROM t.a WHERE k = 0".to_owned()]);
+    world.set_fault(Fault::NoSpace { node: id, on: false });
+    check_after_a_power_cut(&world, id, &serving, &[]);
 }
 
 #[test]
