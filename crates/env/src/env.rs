@@ -388,7 +388,7 @@ impl Env {
     pub fn mark(&self, name: &'static str) {
         match &self.0.make {
             Make::Real(_) => {}
-            Make::Sim(port) => port.world.mark(name),
+            Make::Sim(port) => port.world.mark(port.node.id, name),
         }
     }
 

@@ -178,6 +178,8 @@ pub struct Gossiper {
     pub(crate) assassinations: Vec<Assassination>,
     /// Which version of this node's state others have, as they said.
     pub(crate) heard: BTreeMap<Address, i32>,
+    /// How often others forgot this node.
+    pub(crate) forgot: BTreeMap<Address, u32>,
     /// The version that all are to know.
     pub(crate) telling: Option<i32>,
     pub(crate) detector: FailureDetector,
@@ -204,6 +206,7 @@ impl Gossiper {
             expiries: BTreeMap::new(),
             assassinations: Vec::new(),
             heard: BTreeMap::new(),
+            forgot: BTreeMap::new(),
             telling: None,
             detector: FailureDetector::new(config.phi_threshold),
             has_spoken: false,

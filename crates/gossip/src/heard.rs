@@ -25,12 +25,23 @@ impl Gossiper {
         self.live.iter().copied().filter(move |node| !knows(node))
     }
 
+    /// How often a node that knew this one wanted all of it again: it had forgotten it, as
+    /// Cassandra forgets a node that is not a member yet and is silent.
+    pub fn times_forgotten(&self, by: Address) -> u32 {
+        self.forgot.get(&by).copied().unwrap_or_default()
+    }
+
     /// Notes what a node says that it knows of this one.
     pub(crate) fn note_heard(&mut self, from: Address, digests: &[Digest]) {
         let (local, generation) = (self.config.local, self.local.heartbeat.generation);
         let own = digests.iter().filter(|digest| digest.endpoint == local);
         for digest in own.filter(|digest| digest.generation == generation) {
             let had = self.heard.entry(from).or_insert(digest.max_version);
+            if digest.max_version == 0 && *had > 0 {
+                *had = 0;
+                let forgot = self.forgot.entry(from).or_default();
+                *forgot = forgot.saturating_add(1);
+            }
             *had = digest.max_version.max(*had);
         }
     }

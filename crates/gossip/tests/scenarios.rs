@@ -609,6 +609,15 @@ fn who_has_heard_what_this_node_said_last() {
     let wanted = vec![digest(version, own.generation)];
     one.receive(4, Message::Ack(Ack { wanted, states: States::new() }));
     assert_eq!(unaware(&one), []);
+    // who wants all of it had forgotten this node; one that never knew it had not
+    let all = || Message::Ack(Ack { wanted: vec![digest(0, own.generation)], ..Ack::default() });
+    one.receive(4, all());
+    one.receive(4, all());
+    one.receive(5, all());
+    assert_eq!([3, 4, 5].map(|host| one.gossiper.times_forgotten(node(host))), [0, 1, 0]);
+    assert_eq!(unaware(&one), [node(4)]);
+    one.receive(4, Message::Syn(syn(vec![digest(version, own.generation)])));
+    assert_eq!(unaware(&one), []);
     // who starts again knows nothing
     one.hear([(3, normal(GENERATION + 1, 5))]);
     one.bring_up(3);

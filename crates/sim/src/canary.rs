@@ -100,6 +100,7 @@ pub const ELASTIC_RARE: &[Bug] = &[
     Bug { name: "join_counts_what_failed", seeds: 1000 },
     Bug { name: "join_fetches_from_anybody", seeds: 1000 },
     Bug { name: "join_forgets_former", seeds: 1000 },
+    Bug { name: "join_serves_forgotten", seeds: 1000 },
     Bug { name: "join_shares_tokens", seeds: 1000 },
     Bug { name: "leave_counts_what_failed", seeds: 1000 },
     Bug { name: "leave_drops_hints", seeds: 1000 },

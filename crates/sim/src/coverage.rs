@@ -165,6 +165,9 @@ pub const REQUIRED_OF_ELASTIC: &[&str] = &[
     "elastic.assassinated_newcomer",
     "elastic.two_at_once",
     "elastic.refused",
+    // of the nodes: data on its way
+    "ranges.moving",
+    "ranges.moved",
 ];
 
 /// Those of rings that are repaired, beside what befalls nodes at each step

@@ -1,7 +1,7 @@
 //! How this node takes part in gossip: what it asks before, and what it waits for after
 //! (`StorageService.prepareToJoin`). What follows from what it hears is `topology`'s.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ const HEARD_STEP: Duration = Duration::from_millis(200);
 const HEARD_DELAYS: u32 = 10;
 /// And at least so long: until one that died meanwhile is known to be down.
 const HEARD_MIN: Duration = Duration::from_secs(60);
+
+/// Nodes that have heard of this one, and how often each had forgotten it by then.
+pub(crate) type Aware = BTreeMap<Address, u32>;
 
 /// What the ring said when this node asked.
 pub(crate) struct Asked {
@@ -183,21 +186,55 @@ impl Membership {
         }
     }
 
-    /// Those that are up and have heard where this node stands.
-    pub(crate) fn aware(&self) -> BTreeSet<Address> {
+    /// Says something new, and waits until all that are up have heard it, and half of the members
+    /// are up. Whoever is missing after as long as [`Self::be_heard`] waits is returned: this node
+    /// may be cut off.
+    pub(crate) async fn be_confirmed(self: &Rc<Self>) -> Vec<Address> {
+        self.publish_load();
+        let version = self.gossiper.borrow().version();
+        self.step(Event::Tell(version));
+        let limit = self.env.now() + (self.shard.config.ring_delay * HEARD_DELAYS).max(HEARD_MIN);
+        loop {
+            let mut missing: Vec<_> = self.gossiper.borrow().unaware(version).collect();
+            missing.extend(self.down_if_most());
+            if missing.is_empty() || self.env.now() >= limit {
+                self.told_version.set(version);
+                return missing;
+            }
+            self.env.sleep(HEARD_STEP).await;
+        }
+    }
+
+    /// The members that are down here, if they are more than half of all.
+    fn down_if_most(&self) -> Vec<Address> {
+        let (nodes, local) = (self.nodes.borrow(), self.local());
+        let members = nodes.values().filter(|node| node.life.is_member() && node.address != local);
+        let (up, down): (Vec<_>, Vec<_>) = members.partition(|node| node.is_up);
+        match down.len() > up.len() {
+            true => down.into_iter().map(|node| node.address).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Those that are up and have heard where this node stands, and how often each had forgotten
+    /// it.
+    pub(crate) fn aware(&self) -> Aware {
         let gossiper = self.gossiper.borrow();
         let unaware: BTreeSet<_> = gossiper.unaware(self.told_version.get()).collect();
         let nodes = self.nodes.borrow();
         let is_aware = |node: &Address| gossiper.is_up(*node) && !unaware.contains(node);
-        nodes.keys().copied().filter(is_aware).collect()
+        let aware = nodes.keys().copied().filter(is_aware);
+        aware.map(|node| (node, gossiper.times_forgotten(node))).collect()
     }
 
-    /// Those that are up and were not among these: one that comes back after it was cut off may
-    /// have written without hearing of it.
-    pub(crate) fn late(&self, aware: &BTreeSet<Address>) -> Vec<Address> {
-        let nodes = self.nodes.borrow();
+    /// Those that are up and were not among these, or have forgotten this node since: one that
+    /// comes back after it was cut off may have written without hearing of it, and so may one from
+    /// which this node was cut off.
+    pub(crate) fn late(&self, aware: &Aware) -> Vec<Address> {
+        let (nodes, gossiper) = (self.nodes.borrow(), self.gossiper.borrow());
         let up = nodes.values().filter(|node| node.is_up).map(|node| node.address);
-        up.filter(|node| !aware.contains(node)).collect()
+        let is_aware = |node: &Address| aware.get(node) == Some(&gossiper.times_forgotten(*node));
+        up.filter(|node| !is_aware(node)).collect()
     }
 
     /// Nodes of the ring that this one was told of and has heard nothing from.

@@ -39,7 +39,7 @@ use ring::{Ring, Snitch};
 use rows::Mutation;
 use types::{Address, Reader};
 
-pub(crate) use join::Asked;
+pub(crate) use join::{Asked, Aware};
 pub use node_info::{Life, NodeInfo, Nodes};
 pub use own::{Place, Stage};
 pub use removal::StillAlive;

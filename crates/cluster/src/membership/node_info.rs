@@ -127,10 +127,14 @@ impl NodeInfo {
         })
     }
 
-    /// A member that started again, and does not say yet what it is: it owns what it owned
-    /// (`StorageService` takes nothing from one that says nothing). None if it says what it is.
+    /// A node that started again, and does not say yet what it is: it owns what it owned, and what
+    /// it was about to own it is written to still (`StorageService` takes nothing from one that
+    /// says nothing): it may have become a member just before it died. None if it says what it is,
+    /// or is another node.
     pub fn starting(&self, state: &EndpointState, is_up: bool) -> Option<Self> {
-        let is_silent = state.status() == Status::None && self.life.is_member();
+        let said = state.get(AppState::HOST_ID).and_then(uuid);
+        let is_same = self.life.is_member() || said.is_none_or(|said| said == self.host_id);
+        let is_silent = state.status() == Status::None && is_same;
         is_silent.then(|| Self {
             is_up,
             serves_clients: state
@@ -420,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_starts_again_owns_what_it_owned() {
+    fn a_node_that_starts_again_has_the_place_it_had() {
         let info = NodeInfo::of(node(1), &state(5, 1, "NORMAL,1", &[1, 2]), true);
         let info = info.expect("complete");
         let silent = state(6, 1, "", &[1, 2]);
@@ -430,7 +434,9 @@ mod tests {
         assert_eq!((starting.generation, starting.is_up), (6, false));
         assert_eq!(info.starting(&state(6, 1, "LEFT,1,2", &[1]), true), None);
         let joining = NodeInfo::of(node(1), &state(5, 1, "BOOT,1", &[1]), true).expect("complete");
-        assert_eq!(joining.starting(&silent, true), None, "it owned nothing");
+        assert_eq!(joining.starting(&silent, true).map(|node| node.life), Some(Life::Joining));
+        let other = state(6, 2, "", &[1, 2]);
+        assert_eq!(joining.starting(&other, true), None, "it is another one");
     }
 
     #[test]

@@ -159,6 +159,8 @@ pub(crate) struct Inner {
     pub net: net::Net,
     fired: RefCell<BTreeMap<&'static str, u64>>,
     marks: RefCell<BTreeMap<&'static str, u64>>,
+    /// When each node last passed a mark, in nanoseconds.
+    last_marked: RefCell<BTreeMap<(NodeId, &'static str), u64>>,
     /// The bug that the nodes have, if any.
     planted: Cell<Option<&'static str>>,
     trace: Cell<u64>,
@@ -197,14 +199,15 @@ impl Inner {
         *self.fired.borrow_mut().entry(name).or_default() += 1;
     }
 
-    pub fn mark(&self, name: &'static str) {
+    pub fn mark(&self, node: NodeId, name: &'static str) {
         *self.marks.borrow_mut().entry(name).or_default() += 1;
+        self.last_marked.borrow_mut().insert((node, name), self.now.get());
     }
 
     pub fn has_planted(&self, name: &'static str) -> bool {
         let planted = self.planted.get() == Some(name);
         if planted {
-            self.mark(name);
+            *self.marks.borrow_mut().entry(name).or_default() += 1;
         }
         planted
     }
@@ -312,6 +315,7 @@ impl World {
             net: net::Net::default(),
             fired: RefCell::default(),
             marks: RefCell::default(),
+            last_marked: RefCell::default(),
             planted: Cell::new(None),
             trace: Cell::new(seed),
             steps: Cell::new(0),
@@ -518,6 +522,11 @@ impl World {
     /// How often the [`Env::mark`] of this name was passed.
     pub fn marked(&self, name: &'static str) -> u64 {
         self.0.marks.borrow().get(name).copied().unwrap_or_default()
+    }
+
+    /// When a node last passed the [`Env::mark`] of this name, if it ever did.
+    pub fn last_marked(&self, node: NodeId, name: &'static str) -> Option<Instant> {
+        self.0.last_marked.borrow().get(&(node, name)).copied().map(Instant::from_nanos)
     }
 
     /// How often each [`Env::mark`] was passed.

@@ -124,6 +124,7 @@ impl Machines<'_> {
                     self.stop(node, false, Duration::from_millis(500));
                 } else if world.is_up(member.id) {
                     member.bad_since.set(None);
+                    member.full_until.set(Some(world.now()));
                 }
             }
         }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cluster::{Shard, Standing};
 use config::{Config, Host};
@@ -50,9 +51,20 @@ pub struct Member {
     pub ahead: Cell<i64>,
     /// Its disk fails syncs, or has in this life: since when.
     pub bad_since: Cell<Option<Instant>>,
+    /// Until when its disk was full, in this life.
+    pub full_until: Cell<Option<Instant>>,
 }
 
+/// A node whose disk was full may end for so long after that: it drains first.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
+
 impl Member {
+    /// May it end by itself, as its disk fails or has failed a moment ago?
+    pub fn may_end(&self, now: Instant) -> bool {
+        let is_soon = |until| now < until + ENDS_WITHIN;
+        self.bad_since.get().is_some() || self.full_until.get().is_some_and(is_soon)
+    }
+
     /// The way in, if it serves.
     pub fn way(&self) -> Option<Way> {
         self.way.borrow().clone()
@@ -140,6 +152,7 @@ pub fn member(world: &World, plan: &Plan, node: usize) -> Rc<Member> {
         back_at: Cell::default(),
         ahead: Cell::default(),
         bad_since: Cell::default(),
+        full_until: Cell::default(),
     })
 }
 
@@ -159,6 +172,7 @@ impl Member {
         self.life.set(self.life.get() + 1);
         self.back_at.set(None);
         self.bad_since.set(None);
+        self.full_until.set(None);
         Ok(())
     }
 
@@ -167,6 +181,7 @@ impl Member {
         self.life.set(self.life.get() + 1);
         self.back_at.set(None);
         self.bad_since.set(None);
+        self.full_until.set(None);
         world.restart_with(self.id, shards);
     }
 }

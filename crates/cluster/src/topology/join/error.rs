@@ -95,6 +95,12 @@ pub enum JoinError {
          the network between the nodes, and start again", list(.0)
     )]
     Unheard(Vec<Address>),
+    /// Members do not answer a node that is about to become one.
+    #[error(
+        "{} did not answer before this node became a member: it may be cut off, and others would \
+         write past it; check the network between the nodes", list(.0)
+    )]
+    CutOff(Vec<Address>),
     /// A node that has its data cannot replace another.
     #[error(
         "Cannot replace address with a node that is already bootstrapped: take replace_address \

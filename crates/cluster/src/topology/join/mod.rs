@@ -33,7 +33,7 @@ pub use steps::Standing;
 
 use super::available::Available;
 use super::fetch::{Ask, Fetch, Source, Wanted, failures};
-use crate::membership::{Asked, Life, Membership, NodeInfo, Nodes, Place, Stage};
+use crate::membership::{Asked, Aware, Life, Membership, NodeInfo, Nodes, Place, Stage};
 use crate::peers::Peers;
 use crate::saved_place::{Bootstrap, SavedPlace, set_host_id, take_host_id};
 use crate::shard_context::ShardContext;
@@ -66,7 +66,7 @@ pub struct Join {
     saved: RefCell<SavedPlace>,
     steps: RefCell<Steps>,
     /// Who knew that this node is to be written to when the first of what is here was fetched.
-    aware: RefCell<Option<BTreeSet<Address>>>,
+    aware: RefCell<Option<Aware>>,
     /// How it joins, once that is known.
     intent: RefCell<Option<Intent>>,
 }
@@ -326,7 +326,7 @@ impl Join {
                 Ok(()) => self.steps.borrow_mut().done(step),
                 Err(error) => {
                     self.steps.borrow_mut().failed(step);
-                    if step != Step::Fetch {
+                    if !matches!(step, Step::Fetch | Step::Confirm) {
                         return Err(error);
                     }
                     let text = format!(
@@ -361,7 +361,13 @@ impl Join {
                 Ok(self.save(SavedPlace { bootstrap, tokens: intent.tokens }).await?)
             }
             Step::Announce => self.announce(&intent).await,
-            Step::Fetch => self.fetch(&intent).await,
+            Step::Fetch => {
+                self.shard.env.mark("ranges.moving");
+                let fetched = self.fetch(&intent).await;
+                self.shard.env.mark("ranges.moved");
+                fetched
+            }
+            Step::Confirm => self.confirm(&intent).await,
             Step::Complete => {
                 if intent.kind == Kind::Fetch {
                     self.check_tokens(&intent)?;
@@ -499,19 +505,49 @@ impl Join {
             if late.is_empty() {
                 return Ok(());
             }
-            let names: Vec<_> = late.iter().map(|node| format!("/{node}")).collect();
-            let text = format!(
-                "JOINING: fetching again, as {} came back meanwhile and may have written past this \
-                 node",
-                names.join(", ")
-            );
-            self.note(Level::Warn, text);
-            self.aware.take();
-            self.available.clear().await?;
-            let unaware = self.membership.be_heard().await;
-            if !unaware.is_empty() {
-                return Err(JoinError::Unheard(unaware));
+            self.begin_again(&late).await?;
+        }
+    }
+
+    /// What was fetched is fetched again, once all have heard of this node.
+    async fn begin_again(&self, late: &[Address]) -> Result<(), JoinError> {
+        let text = format!(
+            "JOINING: fetching again, as {} lost sight of this node meanwhile and may have written \
+             past it",
+            list(late)
+        );
+        self.note(Level::Warn, text);
+        self.aware.take();
+        self.available.clear().await?;
+        let unaware = self.membership.be_heard().await;
+        match unaware.is_empty() {
+            true => Ok(()),
+            false => Err(JoinError::Unheard(unaware)),
+        }
+    }
+
+    /// A node that was cut off since it fetched may have been forgotten by the others: they write
+    /// past it. It fetches again then, and serves nobody before it reaches them.
+    async fn confirm(&self, intent: &Intent) -> Result<(), JoinError> {
+        let is_written_to = self.membership.place().stage != Stage::Hibernating;
+        if !self.shard.config.joining.is_consistent
+            || !is_written_to
+            || self.shard.env.planted("join_serves_forgotten")
+        {
+            return Ok(());
+        }
+        loop {
+            let missing = self.membership.be_confirmed().await;
+            if !missing.is_empty() {
+                return Err(JoinError::CutOff(missing));
             }
+            let aware = self.aware.borrow().clone().unwrap_or_default();
+            let late = self.membership.late(&aware);
+            if late.is_empty() {
+                return Ok(());
+            }
+            self.begin_again(&late).await?;
+            self.fetch(intent).await?;
         }
     }
 

@@ -15,6 +15,8 @@ pub(super) enum Step {
     Announce,
     /// Its data is fetched.
     Fetch,
+    /// The others know it still, and have written to it all along.
+    Confirm,
     /// That it has its data is saved.
     Complete,
     /// It owns its tokens.
@@ -86,7 +88,8 @@ impl Steps {
             Step::Check => Step::Record,
             Step::Record if fetches => Step::Announce,
             Step::Announce => Step::Fetch,
-            Step::Record | Step::Fetch => Step::Complete,
+            Step::Fetch => Step::Confirm,
+            Step::Record | Step::Confirm => Step::Complete,
             Step::Complete => Step::Serve,
             Step::Serve => {
                 self.next = None;
@@ -103,7 +106,7 @@ impl Steps {
     pub fn failed(&mut self, step: Step) {
         assert_eq!(self.next(), Some(step), "steps are taken in their order");
         self.standing = match step {
-            Step::Fetch => Standing::Broken,
+            Step::Fetch | Step::Confirm => Standing::Broken,
             _ => Standing::Apart,
         };
     }
@@ -196,6 +199,7 @@ mod tests {
                         Step::Record,
                         Step::Announce,
                         Step::Fetch,
+                        Step::Confirm,
                         Step::Complete,
                         Step::Serve,
                     ],
@@ -203,7 +207,7 @@ mod tests {
                 prop_assert!(all.starts_with(&done), "{done:?}");
                 let is_member = steps.standing() == Standing::Member;
                 prop_assert_eq!(is_member, done == all);
-                prop_assert!(survey_ended || !done.contains(&Step::Complete));
+                prop_assert!(survey_ended || !done.contains(&Step::Confirm));
                 // whoever waits is told how to go on, whoever does not has a next step
                 prop_assert_eq!(steps.next().is_some(), steps.standing() == Standing::Joining);
             }

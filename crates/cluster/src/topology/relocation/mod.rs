@@ -251,7 +251,12 @@ impl Relocation {
         let tokens = self.membership.place().tokens;
         match (step, goal) {
             (Step::Announce, _) => self.announce(goal, tokens).await,
-            (Step::Transfer, _) => self.transfer(goal).await,
+            (Step::Transfer, _) => {
+                self.shard.env.mark("ranges.moving");
+                let transferred = self.transfer(goal).await;
+                self.shard.env.mark("ranges.moved");
+                transferred
+            }
             (Step::HandOver, _) => self.hand_over().await,
             (Step::Record, Goal::Out) => {
                 let bootstrap = Bootstrap::Decommissioned;

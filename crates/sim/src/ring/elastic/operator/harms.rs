@@ -121,10 +121,7 @@ impl Operator {
                 work.asked = None;
                 self.parts[node] = Part::Dead;
                 self.model.count("elastic.left_unheard");
-            } else if member.bad_since.get().is_some()
-                || error.contains("NoPeers")
-                || is_full(&error)
-            {
+            } else if member.may_end(world.now()) || error.contains("NoPeers") || is_full(&error) {
                 member.back_at.set(Some(world.now() + self.millis(DOWN_MILLIS)));
                 self.model.count("elastic.ended");
             } else {

@@ -45,12 +45,30 @@ pub struct Operator {
     pub(super) directories: u64,
     /// Counts attempts.
     pub(super) attempts: u64,
-    /// Attempts that came to their end.
-    ended: Vec<u64>,
+    /// Attempts that came to their end, and when each moved its data.
+    ended: Vec<(u64, Span)>,
     /// Two attempts that all see under way, and since when.
     together: Option<((u64, u64), Instant)>,
     /// A node has died for good.
     pub(super) lost_any: bool,
+    took_own_place: bool,
+}
+
+/// From when until when data moved.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    from: Option<Instant>,
+    until: Option<Instant>,
+}
+
+impl Span {
+    /// Is there a moment of both? One that moved nothing has none.
+    fn meets(self, other: Self) -> bool {
+        let begins_before = |one: Self, other: Self| {
+            one.from.zip(other.until).is_some_and(|(from, until)| from < until)
+        };
+        begins_before(self, other) && begins_before(other, self)
+    }
 }
 
 impl Operator {
@@ -73,6 +91,7 @@ impl Operator {
             ended: Vec::new(),
             together: None,
             lost_any: false,
+            took_own_place: false,
         }
     }
 
@@ -93,6 +112,11 @@ impl Operator {
     /// Has a node died for good?
     pub fn has_lost_any(&self) -> bool {
         self.lost_any
+    }
+
+    /// Has a node taken its own place again?
+    pub fn has_taken_own_place(&self) -> bool {
+        self.took_own_place
     }
 
     pub(super) fn millis(&self, (least, most): (u64, u64)) -> Duration {
@@ -119,7 +143,10 @@ impl Operator {
         }
         self.look_at_two(world);
         if self.model.is_lax.get() && self.works.is_empty() && self.are_all_up(world) {
-            self.mend(world)?;
+            match self.parties(Kind::Join).filter(|_| self.are_too_few()) {
+                Some(parties) => self.begin_one(world, Kind::Join, parties, None),
+                None => self.mend(world)?,
+            }
         }
         if !self.is_closed && self.next <= now {
             self.next = now + self.millis(PAUSE_MILLIS);
@@ -128,12 +155,16 @@ impl Operator {
         Ok(())
     }
 
-    /// An operation came to its end: none that excludes it did so at the same time.
+    /// An operation came to its end: none that excludes it moved data at the same time. One that
+    /// waited for the other before it moved any is all right.
     fn end(&mut self, world: &World, work: &Work) -> Result<(), String> {
         self.tell(world, || format!("{:?} of {} is at its end", work.kind, work.node + 1));
-        if let Some(other) = self.ended.iter().find(|other| work.together.contains(other)) {
+        let span = self.span(world, work);
+        let mut together = self.ended.iter().filter(|(other, _)| work.together.contains(other));
+        if let Some((other, of_other)) = together.find(|(_, other)| span.meets(*other)) {
             return Err(format!(
-                "{:?} of node {} came to its end, and so did attempt {other} at the same time",
+                "{:?} of node {} moved data {span:?}, and so did attempt {other} at the same time \
+                 {of_other:?}",
                 work.kind,
                 work.node + 1
             ));
@@ -141,9 +172,15 @@ impl Operator {
         Ok(())
     }
 
+    /// When an attempt moved its data.
+    fn span(&self, world: &World, work: &Work) -> Span {
+        let last = |mark| world.last_marked(self.members[work.node].id, mark);
+        Span { from: last("ranges.moving"), until: last("ranges.moved") }
+    }
+
     /// An attempt did what it was to do.
-    pub(super) fn did(&mut self, work: &Work) {
-        self.ended.push(work.attempt);
+    pub(super) fn did(&mut self, world: &World, work: &Work) {
+        self.ended.push((work.attempt, self.span(world, work)));
         self.model.count(work.kind.name());
     }
 
@@ -197,6 +234,11 @@ impl Operator {
         }
     }
 
+    /// Are there fewer members than replicas? Nothing can be read at ALL then.
+    fn are_too_few(&self) -> bool {
+        self.all(Part::Member).len() < self.plan.replicas[0]
+    }
+
     /// Begins an operation that makes sense now.
     fn begin(&mut self, world: &World) {
         let is_second = match self.works.len() {
@@ -218,11 +260,22 @@ impl Operator {
         if is_second {
             self.model.count("elastic.two_at_once");
         }
-        self.tell(world, || format!("{kind:?} of {} for {gone:?} begins", node + 1));
         let harm = (self.plan.is_harmed && !self.rng.one_in(3)).then(|| {
             let harm = Harm::ALL[self.rng.below(4) as usize];
             (harm, world.now() + self.millis(HARM_MILLIS))
         });
+        self.begin_one(world, kind, (node, gone), harm);
+    }
+
+    /// Begins an operation.
+    fn begin_one(
+        &mut self,
+        world: &World,
+        kind: Kind,
+        (node, gone): (usize, Option<usize>),
+        harm: Option<(Harm, Instant)>,
+    ) {
+        self.tell(world, || format!("{kind:?} of {} for {gone:?} begins", node + 1));
         if let Some(gone) = gone {
             self.kill_for_good(world, gone);
         }
@@ -245,6 +298,7 @@ impl Operator {
             attempt,
             together: [].into(),
         });
+        self.took_own_place |= kind == Kind::ReplaceInPlace;
         if matches!(kind, Kind::Join | Kind::Survey) {
             self.come_in(world, node, kind, None);
         }

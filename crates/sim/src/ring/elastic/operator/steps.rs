@@ -137,7 +137,7 @@ impl Operator {
             {
                 self.parts[gone] = Part::Spare;
             }
-            self.did(work);
+            self.did(world, work);
             return Ok(true);
         }
         if work.asked.is_some() {
@@ -234,7 +234,7 @@ impl Operator {
         }
         if self.is_forgotten(gone) {
             self.parts[gone] = Part::Spare;
-            self.did(work);
+            self.did(world, work);
             return true;
         }
         match answer {
@@ -280,7 +280,7 @@ impl Operator {
                     self.model.ended(work.node, world.now());
                     self.parts[work.node] = Part::Spare;
                 }
-                self.did(work);
+                self.did(world, work);
                 return Ok(true);
             }
             Some(Err(_)) if matches!(work.kind, Kind::Cleanup | Kind::Rebuild) => {
@@ -309,7 +309,7 @@ impl Operator {
         match work.kind {
             Kind::Decommission => self.ask(world, work, work.node, "decommission"),
             Kind::Move if self.is_at(work) => {
-                self.did(work);
+                self.did(world, work);
                 return Ok(true);
             }
             Kind::Move => self.ask(world, work, work.node, &format!("move {}", work.token)),

@@ -88,7 +88,6 @@ impl Operator {
         for (node, member) in self.members.iter().enumerate() {
             if member.back_at.get().is_some_and(|at| at <= now) && !world.is_up(member.id) {
                 self.tell(world, || format!("node {} starts", node + 1));
-                self.filled.remove(&node);
                 member.restart(world, self.plan.nodes[node].shards);
             }
         }
@@ -120,9 +119,6 @@ impl Operator {
             self.model.count(name);
         }
         self.tell(world, || format!("{:?} of {} at {}", armed.harm, node + 1, armed.step.mark));
-        if armed.harm == Harm::Full {
-            self.filled.insert(node);
-        }
         self.harmed = Some(self.machines(world).strike(node, armed.harm));
     }
 
@@ -137,11 +133,9 @@ impl Operator {
             self.tell(world, || format!("node {} ended: {exits:?}", node + 1));
             self.model.ended(node, world.now());
             let error = exits.into_iter().find_map(Result::err).unwrap_or_default();
-            // one whose disk failed a moment ago ends by itself, without a word on some shards
-            let is_expected = member.bad_since.get().is_some()
-                || self.filled.contains(&node)
-                || error.contains("NoPeers")
-                || is_full(&error);
+            // without a word on some shards
+            let is_expected =
+                member.may_end(world.now()) || error.contains("NoPeers") || is_full(&error);
             if !is_expected {
                 return Err(format!("node {} ended: {error}", node + 1));
             }

@@ -4,7 +4,7 @@
 mod harms;
 mod orders;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -66,8 +66,6 @@ pub struct Operator {
     next_upkeep: Instant,
     is_closed: bool,
     streamed_by: Instant,
-    /// Nodes whose disks were full in this life.
-    filled: BTreeSet<usize>,
 }
 
 impl Operator {
@@ -95,7 +93,6 @@ impl Operator {
             next_upkeep: Instant::ZERO,
             is_closed: false,
             streamed_by: Instant::ZERO,
-            filled: BTreeSet::new(),
         }
     }
 
