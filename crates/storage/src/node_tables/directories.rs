@@ -28,14 +28,13 @@ pub(crate) fn table_of(engine: &Engine, path: &Path) -> Option<(Arc<Table>, Path
 
 impl NodeTables {
     /// The directories for a table's new files, one for each of as many equal parts of the ring
-    /// (`DiskBoundaries`), so that all of a partition is on one disk; they are made durable where
-    /// they are new.
+    /// (`DiskBoundaries`), so that all of a partition is on one disk; they are made where
+    /// there are none.
     pub async fn places_of(
         &self,
         engine: &Engine,
         table: &Table,
     ) -> Result<Vec<PathBuf>, StorageError> {
-        let env = engine.env();
         let disallowed = self.table(table.id).disallowed();
         let mut places = Vec::new();
         for data in &engine.options.data_directories {
@@ -43,11 +42,7 @@ impl NodeTables {
             if disallowed.contains(&directory) {
                 continue;
             }
-            let failed = |e| StorageError::io("cannot create", &directory, e);
-            if !env.exists(&directory).await.map_err(failed)? {
-                env.create_dir_all(&directory).await.map_err(failed)?;
-                sync_parents(env, data, &directory).await?;
-            }
+            self.new_directories.make(engine.env(), &directory).await?;
             places.push(directory);
         }
         match places.is_empty() {

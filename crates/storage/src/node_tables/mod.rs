@@ -4,6 +4,7 @@
 //! All that comes into a table's set of SSTables, or leaves it, comes by here.
 
 mod directories;
+mod new_directories;
 mod outputs;
 mod table;
 
@@ -22,6 +23,8 @@ use crate::engine::Engine;
 use crate::error::StorageError;
 use crate::sstables::{LiveSet, NewSSTables, Numbers, SSTable, Transaction, remove_descriptor};
 
+use self::new_directories::NewDirectories;
+
 pub use self::directories::table_directory;
 pub(crate) use self::directories::{sync_parents, table_of};
 pub(crate) use self::outputs::{Division, FLUSH, Outputs, writer_options};
@@ -37,6 +40,7 @@ pub(crate) struct NodeTables {
     engine: Weak<Engine>,
     /// Gives SSTables their numbers.
     numbers: Numbers,
+    new_directories: NewDirectories,
     tables: RefCell<HashMap<TableId, Rc<NodeTable>>>,
 }
 
@@ -46,6 +50,7 @@ impl NodeTables {
             env: engine.env().clone(),
             engine: Rc::downgrade(engine),
             numbers: Numbers::default(),
+            new_directories: NewDirectories::new(),
             tables: RefCell::default(),
         })
     }

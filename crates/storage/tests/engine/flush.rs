@@ -247,6 +247,58 @@ async fn life(
     Ok(())
 }
 
+/// A sync of the directory above fails once, and what a later one says of the name is nothing.
+#[test]
+fn a_new_directory_whose_name_was_not_durable_is_made_anew() {
+    for seed in 1..=3 {
+        let world = World::new(seed, WorldOptions::default());
+        let node = world.node(IpAddr::from([10, 0, 0, 1]));
+        let lives = Rc::new(std::cell::Cell::new(0));
+        let theirs = Rc::clone(&lives);
+        world.start(node, 1, move |env, mesh| life_of_a_directory(env, mesh, Rc::clone(&theirs)));
+        let above = Some(("/data/ks".to_owned(), FileFault::SyncNames));
+        world.set_fault(Fault::File { node, what: above });
+        let reached = |name: &'static str| {
+            let there = || world.marks().contains_key(name) || !world.is_up(node);
+            world.run_until(there, Duration::from_secs(60)).unwrap();
+            assert!(world.marks().contains_key(name), "seed {seed}: {:?}", world.exits(node));
+        };
+        reached("refused");
+        world.set_fault(Fault::File { node, what: None });
+        reached("flushed");
+        world.power_cut(node);
+        world.restart(node);
+        reached("the directory is there");
+    }
+}
+
+async fn life_of_a_directory(
+    env: Env,
+    mesh: Mesh<Job<Rc<Engine>>>,
+    lives: Rc<std::cell::Cell<u32>>,
+) -> Result<(), StorageError> {
+    let (options, table) = (roomy(), table(0));
+    let directory = storage::table_directory(&options.data_directories[0], &table);
+    lives.set(lives.get() + 1);
+    if lives.get() == 1 {
+        let (engine, node) = start(&env, mesh, options, &BTreeMap::new()).await?;
+        let node = node.expect("the first shard");
+        write(&engine, &table, 1, VALUE_BYTES).await?;
+        assert!(node.flush(table.id).await.is_err());
+        env.mark("refused");
+        while node.flush(table.id).await.is_err() {
+            env.sleep(Duration::from_millis(10)).await;
+        }
+        env.mark("flushed");
+    } else {
+        let is_there = env.exists(&directory).await;
+        assert!(is_there.is_ok_and(|is_there| is_there), "{directory:?} is gone");
+        env.mark("the directory is there");
+    }
+    env.terminated().await;
+    Ok(())
+}
+
 /// To write a table without the compression that its schema asks for would be a change that nobody
 /// hears of.
 #[test]
