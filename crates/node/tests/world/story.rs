@@ -208,8 +208,14 @@ impl Story {
                 ring.is_none_or(|ring| ring.nodes().iter().filter(|node| node.is_up).count() >= up)
             }
         };
+        // who has left the ring and runs still need not see it
+        let is_member = |by: usize| {
+            let address = ip(by as u8 + 1);
+            ring.nodes().iter().any(|node| node.address.ip.to_string() == address)
+        };
         let all = || {
             (0..members.nodes.len())
+                .filter(|by| is_member(*by))
                 .all(|by| !members.world.is_up(members.nodes[by].0) || is_seen(by))
         };
         members.until("it is not alone", || members.seen(n).1 == up && all());
