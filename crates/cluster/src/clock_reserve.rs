@@ -171,7 +171,8 @@ impl ClockReserve {
                 let (last, is_half) = last_entry(&bytes).map_err(format)?;
                 env.raise_unique_floor(last.until);
                 if is_half {
-                    // the damaged one may have been the last: one reserve further at most
+                    // The damaged one may have been the last: one reserve further, unless the clock
+                    // was set forward in between.
                     env.raise_unique_floor(last.until.saturating_add(micros(RESERVE)));
                     note = Some(format!(
                         "a half of {} is damaged, used the other half; check the disk of data_dir",
@@ -292,6 +293,30 @@ mod tests {
             world.run_until(|| floor.get() > 0, Duration::from_secs(5)).unwrap();
             assert!(floor.get() > last, "{} was given out before, up to {last}", floor.get());
         }
+    }
+
+    #[test]
+    fn a_damaged_half_raises_the_floor_by_a_reserve_and_is_said() {
+        let world = World::new(7, WorldOptions::default());
+        let client = world.client(IpAddr::from([10, 0, 0, 1]));
+        let env = client.clone();
+        let until = client.unix_micros() + 60_000_000;
+        let opened = world.block_on(&client, Duration::from_secs(10), async move {
+            env.create_dir_all("/data").await.unwrap();
+            let mut bytes = first_file(Entry { number: 9, until });
+            bytes[SLOT_BYTES] ^= 1;
+            env.write_file_atomically("/data/clock_reserve", bytes).await.unwrap();
+            let first = ClockReserve::open(&env, Path::new("/data")).await.unwrap();
+            let floor = env.unique_micros();
+            // the half that was damaged is whole again
+            let second = ClockReserve::open(&env, Path::new("/data")).await.unwrap();
+            (first.note, floor, second.note)
+        });
+        let (first, floor, second) = opened.unwrap();
+        let said = "a half of /data/clock_reserve is damaged, used the other half; check the disk \
+                    of data_dir";
+        assert_eq!((first.as_deref(), second), (Some(said), None));
+        assert!(floor > until + micros(RESERVE), "{floor}");
     }
 
     #[test]

@@ -119,8 +119,8 @@ fn missing(client: &mut Client, rows: usize) -> Vec<usize> {
     (0..rows).filter(is_missing).collect()
 }
 
-/// Waits until the clock's reserve has moved on twice: each slot of its file was written.
-fn await_reserve(disk: &Disk, data: &Path) {
+/// Reads until the clock's reserve has moved on twice: each slot of its file was written.
+fn read_while_reserved(disk: &Disk, data: &Path, client: &mut Client, rows: usize) {
     let slots = || {
         let bytes = disk.read(&data.join("clock_reserve"));
         let (even, odd) = bytes.split_at(bytes.len() / 2);
@@ -129,6 +129,7 @@ fn await_reserve(disk: &Disk, data: &Path) {
     let (even, odd) = slots();
     let end = Instant::now() + PATIENCE;
     loop {
+        assert_eq!(missing(client, rows), [0; 0], "reads still go on");
         let now = slots();
         if now.0 != even && now.1 != odd {
             return;
@@ -161,8 +162,7 @@ fn fill_and_kill(place: &Place, sync: &str) -> Option<(usize, Vec<usize>)> {
     println!("{rows} rows, then {refusal:?}");
     assert_eq!(missing(&mut client, rows), [0; 0], "reads go on");
     disk.fill(&place.data());
-    await_reserve(&disk, &place.data());
-    assert_eq!(missing(&mut client, rows), [0; 0], "reads still go on");
+    read_while_reserved(&disk, &place.data(), &mut client, rows);
     node.signal("-KILL");
     node.ended();
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
+use env::Instant;
 use env::sync::oneshot;
 use gossip::{AppState, Event, HeartBeat, States, write_tokens};
 use storage::StorageError;
@@ -157,25 +158,41 @@ impl Membership {
     /// A coordinator that has not heard it writes past this node: time alone, which is what
     /// Cassandra waits for, does not show that there is none.
     pub(crate) async fn be_heard(self: &Rc<Self>) -> Vec<Address> {
-        let (delay, start) = (self.shard.config.ring_delay, self.env.now());
+        self.tell_all(self.shard.config.ring_delay, Vec::new).await
+    }
+
+    /// Waits until all that are up have heard the present version, `least` has passed, and nobody
+    /// is absent. Whoever is missing when the time is up is returned.
+    async fn tell_all(
+        self: &Rc<Self>,
+        least: Duration,
+        absent: impl Fn() -> Vec<Address>,
+    ) -> Vec<Address> {
+        let start = self.env.now();
         let version = self.gossiper.borrow().version();
         self.step(Event::Tell(version));
-        let limit = start + (delay * HEARD_DELAYS).max(HEARD_MIN);
+        let limit = self.heard_limit();
         loop {
-            let unaware: Vec<_> = self.gossiper.borrow().unaware(version).collect();
+            let mut missing: Vec<_> = self.gossiper.borrow().unaware(version).collect();
+            missing.extend(absent());
             let now = self.env.now();
-            if now >= limit || (unaware.is_empty() && now >= start + delay) {
+            if now >= limit || (missing.is_empty() && now >= start + least) {
                 self.told_version.set(version);
-                return unaware;
+                return missing;
             }
             self.env.sleep(HEARD_STEP).await;
         }
     }
 
+    /// Until when others are waited for that have not heard something.
+    fn heard_limit(&self) -> Instant {
+        self.env.now() + (self.shard.config.ring_delay * HEARD_DELAYS).max(HEARD_MIN)
+    }
+
     /// Waits until no other node of the ring is so; one that stays so for as long as
     /// [`Self::be_heard`] waits is returned.
     pub(crate) async fn until_none(&self, is_so: impl Fn(&NodeInfo) -> bool) -> Option<Address> {
-        let limit = self.env.now() + (self.shard.config.ring_delay * HEARD_DELAYS).max(HEARD_MIN);
+        let limit = self.heard_limit();
         loop {
             let nodes = self.nodes();
             let found = nodes.values().find(|node| is_so(node)).map(|node| node.address);
@@ -191,18 +208,7 @@ impl Membership {
     /// may be cut off.
     pub(crate) async fn be_confirmed(self: &Rc<Self>) -> Vec<Address> {
         self.publish_load();
-        let version = self.gossiper.borrow().version();
-        self.step(Event::Tell(version));
-        let limit = self.env.now() + (self.shard.config.ring_delay * HEARD_DELAYS).max(HEARD_MIN);
-        loop {
-            let mut missing: Vec<_> = self.gossiper.borrow().unaware(version).collect();
-            missing.extend(self.down_if_most());
-            if missing.is_empty() || self.env.now() >= limit {
-                self.told_version.set(version);
-                return missing;
-            }
-            self.env.sleep(HEARD_STEP).await;
-        }
+        self.tell_all(Duration::ZERO, || self.down_if_most()).await
     }
 
     /// The members that are down here, if they are more than half of all.

@@ -28,8 +28,8 @@ pub(crate) fn table_of(engine: &Engine, path: &Path) -> Option<(Arc<Table>, Path
 
 impl NodeTables {
     /// The directories for a table's new files, one for each of as many equal parts of the ring
-    /// (`DiskBoundaries`), so that all of a partition is on one disk; they are made where
-    /// there are none.
+    /// (`DiskBoundaries`), so that all of a partition is on one disk; they are made where there
+    /// are none.
     pub async fn places_of(
         &self,
         engine: &Engine,

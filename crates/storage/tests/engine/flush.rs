@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use env::sim::{Fault, FileFault, World, WorldOptions};
+use env::sim::{Fault, FileFault, NodeId, World, WorldOptions};
 use env::{Class, Env, IO_WINDOW, IO_WINDOWS, IoKind, Mesh};
 use schema::Schema;
 use storage::commitlog::SyncMode;
@@ -197,6 +197,13 @@ fn writes_get_memory_as_the_flush_gets_on() {
     assert!(held * 3 <= free * 2, "{held:?}, and {free:?} where they run ahead");
 }
 
+/// A node gets to a mark before it ends.
+fn reach(world: &World, node: NodeId, name: &'static str) {
+    let is_there = || world.marks().contains_key(name);
+    world.run_until(|| is_there() || !world.is_up(node), Duration::from_secs(60)).unwrap();
+    assert!(is_there(), "seed {}: {:?}", world.seed(), world.exits(node));
+}
+
 /// The disk refuses what it is sent before the sync: nothing of it may be published, and the log
 /// has it still.
 #[test]
@@ -208,11 +215,7 @@ fn a_file_that_the_disk_did_not_take_is_none() {
         let theirs = Rc::clone(&lives);
         world.start(node, 1, move |env, mesh| life(env, mesh, Rc::clone(&theirs)));
         world.set_fault(Fault::File { node, what: Some(("Data.db".into(), FileFault::Sync)) });
-        let reached = |name: &'static str| {
-            let there = || world.marks().contains_key(name) || !world.is_up(node);
-            world.run_until(there, Duration::from_secs(60)).unwrap();
-            assert!(world.marks().contains_key(name), "seed {seed}: {:?}", world.exits(node));
-        };
+        let reached = |name| reach(&world, node, name);
         reached("refused");
         world.power_cut(node);
         world.set_fault(Fault::File { node, what: None });
@@ -258,11 +261,7 @@ fn a_new_directory_whose_name_was_not_durable_is_made_anew() {
         world.start(node, 1, move |env, mesh| life_of_a_directory(env, mesh, Rc::clone(&theirs)));
         let above = Some(("/data/ks".to_owned(), FileFault::SyncNames));
         world.set_fault(Fault::File { node, what: above });
-        let reached = |name: &'static str| {
-            let there = || world.marks().contains_key(name) || !world.is_up(node);
-            world.run_until(there, Duration::from_secs(60)).unwrap();
-            assert!(world.marks().contains_key(name), "seed {seed}: {:?}", world.exits(node));
-        };
+        let reached = |name| reach(&world, node, name);
         reached("refused");
         world.set_fault(Fault::File { node, what: None });
         reached("flushed");

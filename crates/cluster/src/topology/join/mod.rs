@@ -361,12 +361,7 @@ impl Join {
                 Ok(self.save(SavedPlace { bootstrap, tokens: intent.tokens }).await?)
             }
             Step::Announce => self.announce(&intent).await,
-            Step::Fetch => {
-                self.shard.env.mark("ranges.moving");
-                let fetched = self.fetch(&intent).await;
-                self.shard.env.mark("ranges.moved");
-                fetched
-            }
+            Step::Fetch => self.fetch(&intent).await,
             Step::Confirm => self.confirm(&intent).await,
             Step::Complete => {
                 if intent.kind == Kind::Fetch {
@@ -487,8 +482,15 @@ impl Join {
         }
     }
 
-    /// Fetches all; again, if meanwhile a node came back that may have written past this one.
     async fn fetch(&self, intent: &Intent) -> Result<(), JoinError> {
+        self.shard.env.mark("ranges.moving");
+        let fetched = self.fetch_until_sure(intent).await;
+        self.shard.env.mark("ranges.moved");
+        fetched
+    }
+
+    /// Fetches all; again, if meanwhile a node came back that may have written past this one.
+    async fn fetch_until_sure(&self, intent: &Intent) -> Result<(), JoinError> {
         if self.shard.env.planted("join_serves_empty") {
             return Ok(());
         }
