@@ -25,6 +25,7 @@ mod network;
 mod node;
 mod oracle;
 mod peer;
+mod programs;
 mod ring;
 mod run;
 mod test;

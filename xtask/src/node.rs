@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::machine::{self, Outcome};
+use crate::programs;
 
 /// How long a node may take until it serves.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -27,9 +28,6 @@ pub struct Node {
 
 /// Names a folder with a built `helenus` and `nodetool` that are run in place of new ones.
 const BUILT: &str = "HELENUS_BUILT";
-/// The profile with every assertion on.
-pub const CHECKED: &str = "checked";
-
 /// Is the node built with every assertion on, rather than as it is released?
 static CHECKS_ALL: AtomicBool = AtomicBool::new(false);
 
@@ -53,7 +51,7 @@ pub fn check_all() {
 }
 
 fn profile() -> &'static str {
-    if CHECKS_ALL.load(Ordering::Relaxed) { CHECKED } else { "release" }
+    if CHECKS_ALL.load(Ordering::Relaxed) { programs::CHECKED } else { "release" }
 }
 
 /// Builds the node's binary.
@@ -68,9 +66,12 @@ fn build_package(package: &str) -> Outcome {
     if AS_INSTALLED.load(Ordering::Relaxed) {
         return machine::run(Command::new(std::env::current_exe()?).args(["dist", "--if-old"]));
     }
+    if CHECKS_ALL.load(Ordering::Relaxed) {
+        return programs::checked(package).map(drop);
+    }
     machine::run(
         Command::new("cargo")
-            .args(["build", "--profile", profile(), "--package", package])
+            .args(["build", "--release", "--package", package])
             .current_dir(machine::root()),
     )
 }

@@ -14,7 +14,7 @@ use crate::campaign::{
 };
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
-use crate::{dist, door, drivers, load, oracle, ring as mixed, tidy};
+use crate::{dist, door, drivers, load, oracle, programs, ring as mixed, tidy};
 
 /// What a stage found.
 #[derive(Default)]
@@ -262,6 +262,9 @@ fn clippy() -> Outcome<Tally> {
     Ok(single(machine::run(&mut cargo(&[
         "clippy",
         "--quiet",
+        "--profile",
+        // what runs while others are compiled is then there for all stages
+        programs::CHECKED,
         "--workspace",
         "--all-targets",
         "--",
@@ -276,7 +279,7 @@ fn insn() -> Outcome<Tally> {
 }
 
 fn unit() -> Outcome<Tally> {
-    let words = ["test", "--workspace", "--profile", node::CHECKED, "--no-fail-fast"];
+    let words = ["test", "--workspace", "--profile", programs::CHECKED, "--no-fail-fast"];
     let mut tally = cargo_test(&mut cargo(&words))?;
     for folder in ["conformance/oracle", "conformance/forms"] {
         let python = single(machine::run(

@@ -12,7 +12,7 @@ use metrics::{Name, Registry, Unit};
 use crate::ask::{Watcher, ask_watched};
 use crate::connections::{self, BindError};
 use crate::model::{Outcome, Refusal, Shown};
-use crate::nodetool::{Verb, VerbError};
+use crate::nodetool::{NodeVerb, Verb, VerbError};
 use crate::operator::Operator;
 use crate::wire::{self, MAGIC, MAX_MAGIC, MAX_REQUEST, WireError};
 
@@ -86,17 +86,27 @@ async fn serve_one<O: Operator>(env: &Env, stream: &TcpStream, operator: &O) {
         Err(_) => Err(RequestError::Late),
     };
     let mut answer = Answer { env, stream, has_begun: false };
+    let mut is_last = false;
     let outcome = match request {
         // There is nobody to tell.
         Err(RequestError::Io(_)) => return,
         Err(e) => not_taken(e.to_string()),
         Ok(args) => match Verb::parse(&args) {
             Err(e) => refuse(&e),
-            Ok(verb) => ask_watched(env, operator, verb, &mut answer).await,
+            Ok(verb) => {
+                let stops = matches!(verb, Verb::Node(NodeVerb::StopDaemon));
+                let outcome = ask_watched(env, operator, verb, &mut answer).await;
+                is_last = stops && outcome.refusal.is_none();
+                outcome
+            }
         },
     };
     if answer.send(outcome).await.is_ok() {
         let _ = stream.shutdown(Shutdown::Write);
+    }
+    if is_last {
+        // Not sooner: the process would end before it has answered.
+        operator.terminate();
     }
 }
 

@@ -3,8 +3,9 @@
 
 use crate::common;
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -229,6 +230,31 @@ fn a_repair_that_nobody_watches_any_more_is_let_alone() {
         };
         let end = env.timeout(Duration::from_secs(20), let_alone).await;
         assert!(end.is_ok(), "it is still watched");
+        Ok(())
+    });
+}
+
+#[test]
+fn who_stops_the_node_is_answered_before_it_ends() {
+    real(|env, dir| async move {
+        let (socket, fake) = serve(&env, &dir);
+        let mut client = UnixStream::connect(&socket.path)?;
+        client.write_all(&request("stopdaemon"))?;
+        client.set_nonblocking(true)?;
+        let seen = move || {
+            let mut text = String::new();
+            // To its end, without waiting.
+            (&client).read_to_string(&mut text).map(|_| text).unwrap_or_else(|e| e.to_string())
+        };
+        *fake.seen_at_the_end.borrow_mut() = Some(Box::new(seen));
+        let is_told = async {
+            while fake.done.borrow().len() < 2 {
+                env.yield_now().await;
+            }
+        };
+        assert!(env.timeout(Duration::from_secs(20), is_told).await.is_ok(), "it goes on");
+        let answer = format!("{MAGIC}\n{}", wire::encode_outcome(&Outcome::default()));
+        assert_eq!(*fake.done.borrow(), ["drain".to_owned(), format!("terminate {answer}")]);
         Ok(())
     });
 }

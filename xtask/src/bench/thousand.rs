@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::machine::{self, Outcome};
+use crate::programs;
 
 pub const HELP: &str = "\
 cargo xtask bench thousand [--nodes 1000]
@@ -18,10 +19,5 @@ pub fn run(args: &[String]) -> Outcome {
             (other, _) => return Err(format!("unknown option {other}\n{HELP}").into()),
         }
     }
-    machine::run(
-        Command::new(env!("CARGO"))
-            .args(["build", "--profile", "checked", "--quiet", "--package", "thousand"])
-            .current_dir(machine::root()),
-    )?;
-    machine::run(Command::new(machine::root().join("target/checked/thousand")).arg(nodes))
+    machine::run(Command::new(programs::checked("thousand")?).arg(nodes))
 }

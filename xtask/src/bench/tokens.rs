@@ -1,11 +1,11 @@
 //! `cargo xtask bench tokens`: how evenly nodes replicate whose tokens are allocated, beside what
 //! Cassandra's own classes allocate.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::machine::{self, Outcome};
-use crate::peer;
+use crate::{peer, programs};
 
 pub const HELP: &str = "\
 cargo xtask bench tokens [--cassandra yes|no]
@@ -41,16 +41,7 @@ pub fn run(args: &[String]) -> Outcome {
             grow(&folder, tokens, racks, nodes)?;
         }
     }
-    machine::run(
-        Command::new(env!("CARGO"))
-            .args(["build", "--profile", "checked", "--quiet", "--package", "tokens"])
-            .current_dir(machine::root()),
-    )?;
-    machine::run(Command::new(program()).arg(&folder))
-}
-
-fn program() -> PathBuf {
-    machine::root().join("target/checked/tokens")
+    machine::run(Command::new(programs::checked("tokens")?).arg(&folder))
 }
 
 /// Has Cassandra's classes grow a ring.

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::machine::{self, Outcome};
-use crate::peer;
+use crate::{peer, programs};
 
 /// Scenarios of each strategy, where no number is given.
 const SCENARIOS: u64 = 1000;
@@ -46,22 +46,9 @@ pub fn campaign(words: &[&str]) -> Outcome {
     if alike && held { Ok(()) } else { Err("not all is as it should be".into()) }
 }
 
-/// The program that compares and simulates, built with every assertion on.
+/// The program that compares and simulates.
 fn program() -> Outcome<PathBuf> {
-    let mut build = Command::new("cargo");
-    build.args([
-        "build",
-        "--profile",
-        "checked",
-        "--package",
-        "storage",
-        "--example",
-        "compaction",
-    ]);
-    machine::run(build.current_dir(machine::root()))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| machine::root().join("target"));
-    Ok(target.join("sim/examples/compaction"))
+    programs::checked_example("compaction")
 }
 
 /// What Cassandra chooses over the scenarios of a seed.

@@ -1,10 +1,11 @@
 //! `cargo xtask campaign power`: kills and power cuts of real nodes (`crates/powercut`), long or
 //! short.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::machine::{self, Outcome};
+use crate::programs;
 
 /// Where campaigns are recorded.
 const REPORT: &str = "docs/campaigns/power.md";
@@ -15,32 +16,16 @@ const MEMORY: &str = "/dev/shm";
 const SHORT: [&str; 10] =
     ["--cuts", "12", "--cuts-per-run", "12", "--kills", "2", "--load", "1000", "--seed", "1"];
 
-fn built() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    target.map_or_else(|| machine::root().join("target"), PathBuf::from).join("checked")
-}
-
 /// The program and the node that it kills, built with every assertion on.
 fn command() -> Outcome<Command> {
-    machine::run(
-        Command::new("cargo")
-            .args([
-                "build",
-                "--profile",
-                "checked",
-                "--package",
-                "powercut",
-                "--package",
-                "helenus",
-            ])
-            .current_dir(machine::root()),
-    )?;
+    let (node, powercut) = (programs::checked("helenus")?, programs::checked("powercut")?);
     let name = format!("helenus-power-{}", std::process::id());
     let memory = Path::new(MEMORY);
     let images = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-    let mut command = Command::new(built().join("powercut"));
-    command.arg("--node").arg(built().join("helenus"));
-    command.arg("--dir").arg(built().join(&name));
+    let data = powercut.with_file_name(&name);
+    let mut command = Command::new(powercut);
+    command.arg("--node").arg(node);
+    command.arg("--dir").arg(data);
     command.arg("--images").arg(images.join(name));
     Ok(command)
 }

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::machine::{self, Outcome};
+use crate::programs;
 
 /// Seeds of a campaign, where no number is given.
 const SEEDS: u64 = 1000;
@@ -29,21 +30,7 @@ pub fn run(kind: &str, words: &[&str]) -> Outcome {
 
 /// The simulator's own program, built.
 pub fn simulator() -> Outcome<Command> {
-    let mut build = Command::new("cargo");
-    build.args([
-        "build",
-        "--quiet",
-        "--profile",
-        "checked",
-        "--package",
-        "sim",
-        "--bin",
-        "campaign",
-    ]);
-    machine::run(build.current_dir(machine::root()))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| machine::root().join("target"));
-    let mut command = Command::new(target.join("checked/campaign"));
+    let mut command = Command::new(programs::checked("campaign")?);
     command.current_dir(machine::root());
     Ok(command)
 }

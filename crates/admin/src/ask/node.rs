@@ -8,8 +8,8 @@ const IO_WINDOWS_PER_SECOND: u64 = 1000 / env::IO_WINDOW.as_millis() as u64;
 
 pub(super) async fn ask(operator: &impl NodeOperator, verb: NodeVerb) -> Answer<Option<Shown>> {
     match verb {
-        NodeVerb::Drain => operator.drain().await?,
-        NodeVerb::StopDaemon => operator.stop_daemon().await?,
+        // Who asks gives the order to end once it has answered.
+        NodeVerb::Drain | NodeVerb::StopDaemon => operator.drain().await?,
         NodeVerb::EnableBinary => operator.start_native_transport().await?,
         NodeVerb::DisableBinary { force } => operator.stop_native_transport(force).await?,
         NodeVerb::Version { .. } => return Ok(Some(Shown::Release(operator.release().await?))),

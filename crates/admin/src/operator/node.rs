@@ -15,8 +15,8 @@ pub trait NodeOperator {
     async fn io_stats(&self, windows: u64) -> Answer<IoStats>;
     /// Stops accepting writes and flushes everything; again: nothing.
     async fn drain(&self) -> Answer<()>;
-    /// Drains, then gives the order to end.
-    async fn stop_daemon(&self) -> Answer<()>;
+    /// Gives the order to end.
+    fn terminate(&self);
     /// Whether clients are served.
     async fn native_transport(&self) -> Answer<bool>;
     /// Serves clients again. After a drain: [`BadUse`](crate::Refusal::BadUse) (`Unable to start

@@ -46,6 +46,8 @@ const HOST_ID: &str = "7a0ab442-d8a0-4143-a2eb-61643a2b0f1b";
 pub struct Fake {
     pub done: RefCell<Vec<String>>,
     pub drained: Cell<bool>,
+    /// What a client sees when the order to end is given.
+    pub seen_at_the_end: RefCell<Option<Box<dyn Fn() -> String>>>,
     /// Reads of a table that is not shown.
     pub other_reads: Cell<(u64, u64)>,
     /// Facts of `ring`, to be changed by tests.
@@ -183,8 +185,9 @@ impl NodeOperator for Fake {
         self.note("drain".into())
     }
 
-    async fn stop_daemon(&self) -> Answer<()> {
-        self.note("stop".into())
+    fn terminate(&self) {
+        let seen = self.seen_at_the_end.borrow().as_ref().map(|seen| seen()).unwrap_or_default();
+        self.done.borrow_mut().push(format!("terminate {seen}"));
     }
 
     async fn native_transport(&self) -> Answer<bool> {
