@@ -183,7 +183,7 @@ fn costs(names: &[String]) -> Outcome<Vec<Cost>> {
     machine::need(&["valgrind"])?;
     machine::run(
         gently("cargo")
-            .args(["build", "--release", "--quiet", "--package", "insn"])
+            .args(["build", "--profile", "counted", "--quiet", "--package", "insn"])
             .current_dir(machine::root()),
     )?;
     let all = Command::new(program()).output()?;
@@ -227,7 +227,7 @@ fn take<'a, T>(all: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
 }
 
 fn program() -> PathBuf {
-    machine::root().join("target/release/insn")
+    machine::root().join("target/counted/insn")
 }
 
 /// A program that leaves the cores to others who want them: no count depends on the time.
