@@ -28,6 +28,7 @@ pub struct Node {
 
 /// Names a folder with a built `helenus` and `nodetool` that are run in place of new ones.
 const BUILT: &str = "HELENUS_BUILT";
+
 /// Is the node built with every assertion on, rather than as it is released?
 static CHECKS_ALL: AtomicBool = AtomicBool::new(false);
 

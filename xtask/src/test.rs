@@ -263,7 +263,7 @@ fn clippy() -> Outcome<Tally> {
         "clippy",
         "--quiet",
         "--profile",
-        // what runs while others are compiled is then there for all stages
+        // so that macros and build scripts are compiled once for all stages
         programs::CHECKED,
         "--workspace",
         "--all-targets",

@@ -105,7 +105,7 @@ async fn serve_one<O: Operator>(env: &Env, stream: &TcpStream, operator: &O) {
         let _ = stream.shutdown(Shutdown::Write);
     }
     if is_last {
-        // Not sooner: the process would end before it has answered.
+        // Not sooner: the process could end before the answer is sent.
         operator.terminate();
     }
 }

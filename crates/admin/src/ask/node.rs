@@ -8,7 +8,7 @@ const IO_WINDOWS_PER_SECOND: u64 = 1000 / env::IO_WINDOW.as_millis() as u64;
 
 pub(super) async fn ask(operator: &impl NodeOperator, verb: NodeVerb) -> Answer<Option<Shown>> {
     match verb {
-        // Who asks gives the order to end once it has answered.
+        // The socket ends the node, once the answer is sent.
         NodeVerb::Drain | NodeVerb::StopDaemon => operator.drain().await?,
         NodeVerb::EnableBinary => operator.start_native_transport().await?,
         NodeVerb::DisableBinary { force } => operator.stop_native_transport(force).await?,
