@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{InternodeCompression, InternodeEncryption, Timeouts};
+use env::Instant;
 use internode::Verb;
 use messaging::{Job, Messenger, Patience, Settings};
 use metrics::{Level, Registry};
@@ -27,6 +28,9 @@ use crate::shard_context::ShardContext;
 
 /// Changes of the ring that are remembered.
 const PAST_MAX: usize = 8;
+/// How long coordinators write to who was a replica until a change, at least, however short
+/// `ring_delay` is.
+const FORMER_MIN: Duration = Duration::from_secs(10);
 
 /// What a request is about a key for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +48,8 @@ pub struct Peers {
     messenger: OnceCell<Rc<Messenger>>,
     /// All nodes of the ring, once this one is a part of it.
     ring: RefCell<Option<Arc<Ring>>>,
-    /// Rings before changes that this shard knows of, the latest last.
-    past: RefCell<Vec<Arc<Ring>>>,
+    /// Rings before changes that this shard knows of, the latest last, and when they changed.
+    past: RefCell<Vec<(Instant, Arc<Ring>)>>,
     /// Where nodes are that the ring has not.
     places: RefCell<Option<Arc<Places>>>,
     /// Where what the operator should know goes.
@@ -181,10 +185,15 @@ impl Peers {
 
     pub(crate) fn remember_here(&self, ring: &Arc<Ring>) {
         let mut past = self.past.borrow_mut();
-        past.push(Arc::clone(ring));
+        past.push((self.shard.env.now(), Arc::clone(ring)));
         if past.len() > PAST_MAX {
             past.remove(0);
         }
+    }
+
+    /// How long this node, as a coordinator, writes to who was a replica until a change.
+    pub(crate) fn former_time(&self) -> Duration {
+        self.shard.config.ring_delay.max(FORMER_MIN)
     }
 
     /// Has every shard give up its connections to a node that is down.
@@ -313,7 +322,9 @@ impl Peers {
     /// Who asks may have heard less of the ring than this node, or more. Who has heard more finds a
     /// node that is about to be a replica, or one that never was. Who has heard less finds one that
     /// was: for a while after a change that is right, for what is written goes to both. Later it
-    /// would be acknowledged by nodes that nobody reads from.
+    /// would be acknowledged by nodes that nobody reads from. Coordinators hear of a change later
+    /// than this node, by as long as they go on writing to both at most: so a write is taken for
+    /// twice that time.
     pub(crate) fn may_answer(&self, keyspace: &str, token: Token, concern: Concern) -> bool {
         let (schema, ring) = (self.shard.schema(), self.ring());
         let (Some(ring), Some(keyspace)) = (ring, schema.keyspace(keyspace)) else { return true };
@@ -323,8 +334,9 @@ impl Peers {
         if replicas.natural.contains(&local) || replicas.pending.contains(&local) {
             return true;
         }
-        let was_one = |past: &Arc<Ring>| {
-            let placement = past.placement(strategy);
+        let (now, taken_for) = (self.shard.env.now(), self.former_time() * 2);
+        let was_one = |(since, past): &(Instant, Arc<Ring>)| {
+            let placement = past.placement(strategy).filter(|_| now >= *since + taken_for);
             placement.is_some_and(|of| of.at(token).natural.contains(&past.local()))
         };
         concern == Concern::Write && !self.past.borrow().iter().any(was_one)

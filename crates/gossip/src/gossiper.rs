@@ -178,6 +178,8 @@ pub struct Gossiper {
     pub(crate) assassinations: Vec<Assassination>,
     /// Which version of this node's state others have, as they said.
     pub(crate) heard: BTreeMap<Address, i32>,
+    /// Those that asked whether this node is up, since it started.
+    pub(crate) asked: BTreeSet<Address>,
     /// How often others forgot this node.
     pub(crate) forgot: BTreeMap<Address, u32>,
     /// The version that all are to know.
@@ -206,6 +208,7 @@ impl Gossiper {
             expiries: BTreeMap::new(),
             assassinations: Vec::new(),
             heard: BTreeMap::new(),
+            asked: BTreeSet::new(),
             forgot: BTreeMap::new(),
             telling: None,
             detector: FailureDetector::new(config.phi_threshold),
@@ -321,6 +324,7 @@ impl Gossiper {
         self.phase = Phase::Running;
         self.local.heartbeat.generation = generation;
         self.heard.clear();
+        self.asked.clear();
         self.telling = None;
         self.publish(states);
     }
@@ -355,7 +359,8 @@ impl Gossiper {
 
     fn receive(&mut self, now: Now, from: Address, message: Message) {
         match (&self.phase, message) {
-            (Phase::Idle, _) | (_, Message::Echo) => {}
+            (Phase::Idle, _) => {}
+            (_, Message::Echo) => _ = self.asked.insert(from),
             (Phase::Shadow(_), Message::Syn(syn)) => self.shadow_syn(from, &syn),
             (Phase::Shadow(_), Message::Ack(ack)) => self.shadow_ack(now, from, ack),
             (Phase::Shadow(_), Message::Ack2(_) | Message::Shutdown { .. }) => {}

@@ -25,6 +25,11 @@ impl Gossiper {
         self.live.iter().copied().filter(move |node| !knows(node))
     }
 
+    /// Those that are up and have not asked yet whether this node is: to them it is down.
+    pub fn not_seen_by(&self) -> impl Iterator<Item = Address> {
+        self.live.iter().copied().filter(|node| !self.asked.contains(node))
+    }
+
     /// How often a node that knew this one wanted all of it again: it had forgotten it, as
     /// Cassandra forgets a node that is not a member yet and is silent.
     pub fn times_forgotten(&self, by: Address) -> u32 {

@@ -51,12 +51,14 @@ pub enum State {
     Leaving,
     /// It owns them, and is about to own this one instead.
     Moving(Token),
+    /// It owns nothing any more. Whoever has not heard so still reads from it.
+    Left,
 }
 
 impl State {
     /// Does it own the tokens already?
     pub fn is_member(self) -> bool {
-        !matches!(self, Self::Joining | Self::Replacing(_))
+        !matches!(self, Self::Joining | Self::Replacing(_) | Self::Left)
     }
 
     /// As the second letter of `nodetool status` says it.
@@ -64,7 +66,7 @@ impl State {
         match self {
             Self::Normal => 'N',
             Self::Joining | Self::Replacing(_) => 'J',
-            Self::Leaving => 'L',
+            Self::Leaving | Self::Left => 'L',
             Self::Moving(_) => 'M',
         }
     }

@@ -519,6 +519,34 @@ proptest! {
 
 proptest! {
     #[test]
+    fn quorums_before_and_after_a_node_left_meet(
+        (mut nodes, replicas, token) in (at_least(5), 1..4_u32, any::<i64>()),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let strategy = simple(replicas);
+        let leaves = at.index(nodes.len());
+        nodes[leaves].state = State::Leaving;
+        let before = Ring::new(nodes.clone(), [&strategy]).unwrap();
+        let address = nodes[leaves].address;
+        nodes[leaves].state = State::Left;
+        nodes[leaves].tokens.clear();
+        let after = before.with_nodes(nodes).unwrap().with_former([&before]);
+        let views = [&before, &after].map(|ring| {
+            let placement = ring.placement(&strategy).unwrap();
+            (&**placement, placement.at(Token(token)))
+        });
+        for (write, read) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            prop_assert!(meets(views[write], views[read]), "{write} {read}: {views:?}");
+        }
+        // it owns nothing, and nobody who has heard reads from it
+        let gone = after.find(address).unwrap();
+        prop_assert!(!after.members().contains(&gone));
+        prop_assert!(!views[1].1.natural.contains(&gone));
+    }
+}
+
+proptest! {
+    #[test]
     fn files_of_snitches_are_read_or_refused(text in "([a-z0-9.:=/#\\\\ \\[\\]]|\n|default|dc|rack){0,60}") {
         if let Ok(topology) = Topology::parse(&text, 7000) {
             let _ = topology.place(address(1));

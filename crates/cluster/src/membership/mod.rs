@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use env::sync::{Notify, OneshotSender};
 use env::{Class, Env, Instant};
-use gossip::{AppState, Effect, EndpointState, Event, Gossiper, Message, Now, States};
+use gossip::{AppState, Effect, EndpointState, Event, Gossiper, Message, Now, States, Status};
 use internode::Verb;
 use messaging::Messenger;
 use metrics::Level;
@@ -62,9 +62,6 @@ const ANNOUNCE: Duration = Duration::from_secs(2);
 
 /// Changes of the ring that are remembered at a time.
 const FORMER_MAX: usize = 4;
-
-/// How long a change of the ring is remembered at least, however short `ring_delay` is.
-const FORMER_MIN: Duration = Duration::from_secs(10);
 
 /// Did a node take other tokens, or give them up, as it had said it would?
 fn has_moved_on(was: Option<&NodeInfo>, is: Option<&NodeInfo>) -> bool {
@@ -297,6 +294,7 @@ impl Membership {
             Verb::GossipDigestSyn => gossip::Syn::read(&mut reader).map(Message::Syn),
             Verb::GossipDigestAck => gossip::Ack::read(&mut reader).map(Message::Ack),
             Verb::GossipDigestAck2 => gossip::read_states(&mut reader).map(Message::Ack2),
+            Verb::EchoReq => Ok(Message::Echo),
             _ => Ok(Message::Shutdown { created }),
         };
         match message {
@@ -446,7 +444,7 @@ impl Membership {
         if self.env.planted("join_forgets_former") {
             return;
         }
-        let until = self.env.now() + self.shard.config.ring_delay.max(FORMER_MIN);
+        let until = self.env.now() + self.peers.former_time();
         self.peers.remember(&ring);
         let mut former = self.former.borrow_mut();
         former.push((until, ring));
@@ -465,12 +463,40 @@ impl Membership {
         }
     }
 
+    /// Nodes that have left, and that others may still read from because they have not heard so:
+    /// until such a node says that it serves nobody, or is down.
+    fn departed(&self, here: &[ring::Node]) -> Vec<ring::Node> {
+        let gossiper = self.gossiper.borrow();
+        let is_read_from = |node: &ring::Node| {
+            let Some(peer) = gossiper.peer(node.address) else { return false };
+            let is_ready = peer.state.get(AppState::RPC_READY) == Some("true");
+            let has_left = matches!(peer.state.status(), Status::Left { .. });
+            has_left && peer.is_up && (is_ready || !node.accepts_clients)
+        };
+        let mut departed: Vec<ring::Node> = Vec::new();
+        if self.env.planted("leave_forgets_departed") {
+            return departed;
+        }
+        for node in self.former.borrow().iter().flat_map(|(_, ring)| ring.nodes()) {
+            let is_known = |known: &ring::Node| known.address == node.address;
+            if here.iter().chain(&departed).any(is_known) || !is_read_from(node) {
+                continue;
+            }
+            let (state, tokens) = (ring::State::Left, Vec::new());
+            departed.push(ring::Node { state, tokens, is_up: true, ..node.clone() });
+        }
+        departed
+    }
+
     /// Has every shard know who owns what, by the nodes and the strategies of the present schema.
     fn make_ring(&self) {
         let schema = self.shard.schema();
         let own = self.own_node();
         let others = self.nodes.borrow();
-        let all = std::iter::once(own).chain(others.values().map(NodeInfo::node)).collect();
+        let others = others.values().map(NodeInfo::node);
+        let mut all: Vec<_> = std::iter::once(own).chain(others).collect();
+        let departed = self.departed(&all);
+        all.extend(departed);
         let before = self.ring.borrow().clone();
         let made = match before {
             Some(before) => before.with_nodes(all),

@@ -118,24 +118,33 @@ impl PeerServer {
     }
 }
 
+impl PeerServer {
+    /// Takes what is gossip's to the first shard.
+    fn hear(&self, request: Served) {
+        let peers = Rc::clone(&self.peers);
+        self.shard.env.spawn(Class::Statement, async move {
+            let Served { from, header, payload, created_at, held, .. } = request;
+            peers.hear(Gossip { from, verb: header.verb, payload, created_at }).await;
+            // its share of memory is taken until the first shard is done with it
+            drop(held);
+        });
+    }
+}
+
 impl Serve for PeerServer {
     fn serve(&self, messenger: &Rc<Messenger>, request: Served) {
         match request.header.verb {
             Verb::GossipDigestSyn
             | Verb::GossipDigestAck
             | Verb::GossipDigestAck2
-            | Verb::GossipShutdown => {
-                let peers = Rc::clone(&self.peers);
-                self.shard.env.spawn(Class::Statement, async move {
-                    let Served { from, header, payload, created_at, held, .. } = request;
-                    peers.hear(Gossip { from, verb: header.verb, payload, created_at }).await;
-                    // its share of memory is taken until the first shard is done with it
-                    drop(held);
-                });
-            }
+            | Verb::GossipShutdown => self.hear(request),
             // one that is about to stop is not up any more
             Verb::EchoReq if self.shard.env.is_terminated() => {}
-            Verb::EchoReq | Verb::PingReq => messenger.answer(&request, Params::NONE, Vec::new()),
+            Verb::PingReq => messenger.answer(&request, Params::NONE, Vec::new()),
+            Verb::EchoReq => {
+                messenger.answer(&request, Params::NONE, Vec::new());
+                self.hear(request);
+            }
             _ => {
                 let (this, messenger) = (self.clone(), Rc::clone(messenger));
                 // nobody waits for a hint: statements go first

@@ -144,7 +144,7 @@ impl RingOperator for Operations {
                 life: match node.state {
                     ring::State::Normal => Life::Normal,
                     ring::State::Joining | ring::State::Replacing(_) => Life::Joining,
-                    ring::State::Leaving => Life::Leaving,
+                    ring::State::Leaving | ring::State::Left => Life::Leaving,
                     ring::State::Moving(_) => Life::Moving,
                 },
                 load_bytes: load,
@@ -156,7 +156,9 @@ impl RingOperator for Operations {
             }
         };
         let shares = shares.into_iter().chain(std::iter::repeat(None));
-        Ok(Ring { nodes: ring.nodes().iter().zip(shares).map(node).collect(), note })
+        let all = ring.nodes().iter().zip(shares);
+        let there = all.filter(|(node, _)| node.state != ring::State::Left);
+        Ok(Ring { nodes: there.map(node).collect(), note })
     }
 
     async fn schema_version(&self) -> Answer<String> {
@@ -311,7 +313,9 @@ impl RingOperator for Operations {
         match (relocation.mode(), relocation.decommission(force).await) {
             (_, Ok(true)) => {
                 self.clients.stop(false).await?;
-                self.membership()?.leave().await;
+                let membership = self.membership()?;
+                membership.be_forgotten().await;
+                membership.leave().await;
                 Ok(Decommission::Done)
             }
             (Some("DECOMMISSIONED"), Ok(false)) => Ok(Decommission::Before),

@@ -92,7 +92,15 @@ impl Story {
                         // what was lost with a node is not looked for any more
                         Ok(_) => _ = written.borrow_mut().get_mut(&(replicas, k)).map(|w| w.1 = v),
                         Err(error) => {
-                            refused.borrow_mut().push(format!("{text}: {}", error.message));
+                            let ring = client.node.peers().ring();
+                            let nodes = ring.iter().flat_map(|ring| ring.nodes());
+                            let seen = nodes.map(|node| (node.address, node.state, node.is_up));
+                            let seen: Vec<_> = seen.collect();
+                            let what = format!(
+                                "{text}: {} at node {n}, which saw {seen:?}",
+                                error.message
+                            );
+                            refused.borrow_mut().push(what);
                             client.env.sleep(Duration::from_millis(20)).await;
                         }
                     }
@@ -171,7 +179,8 @@ impl Story {
     pub fn went_well(&self) -> Result<(), String> {
         for (what, of) in [("refused", &self.refused), ("stale", &self.stale)] {
             if let Some(first) = of.borrow().first() {
-                return Err(format!("{} were {what}, as {first}", of.borrow().len()));
+                let count = of.borrow().len();
+                return Err(format!("{count} were {what}, as {first}\n{}", self.said()));
             }
         }
         Ok(())

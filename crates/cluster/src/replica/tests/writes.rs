@@ -250,7 +250,12 @@ fn keys_of_others_are_refused_where_they_were_this_nodes() {
     assert_eq!(node.ask(Verb::MutationReq, &foreign(10)), Ok(Vec::new()));
     // and less, where this node was a replica until some time ago
     node.shard(0).peers().remember_here(&before);
-    assert_eq!(node.ask(Verb::MutationReq, &foreign(11)), Err(FailureReason::Unknown));
+    let window = node.shard(0).peers().former_time();
+    // whoever has just heard of the change writes here for a whole window still
+    node.world.run_for(window + window / 2).unwrap();
+    assert_eq!(node.ask(Verb::MutationReq, &foreign(11)), Ok(Vec::new()));
+    node.world.run_for(window).unwrap();
+    assert_eq!(node.ask(Verb::MutationReq, &foreign(12)), Err(FailureReason::Unknown));
     let ours = encoded(update(&table, 2, 1, 10, &[0; 4]));
     assert_eq!(node.ask(Verb::MutationReq, &ours), Ok(Vec::new()));
     know(vec![own()]);

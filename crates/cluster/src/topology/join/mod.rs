@@ -425,6 +425,7 @@ impl Join {
         if self.shard.env.planted("join_fetches_unannounced") {
             return Ok(());
         }
+        self.membership.be_seen().await;
         self.membership.take_place(Place { stage, tokens: intent.tokens.clone() });
         let text = format!(
             "JOINING: waiting for all nodes to hear of it, at least for ring_delay \
