@@ -21,10 +21,11 @@ pub fn selectors(expression: &str) -> Vec<(String, Vec<String>)> {
             let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_:".contains(c));
             let (word, tail) = rest.split_at(end.unwrap_or(rest.len()));
             let next = tail.trim_start();
+            let is_called = ["(", "by ", "by(", "without"].iter().any(|of| next.starts_with(of));
             rest = tail;
             if LISTS.contains(&word) {
                 rest = after(tail, ')');
-            } else if !OPERATORS.contains(&word) && !next.starts_with('(') {
+            } else if !OPERATORS.contains(&word) && !is_called {
                 let labels = next.strip_prefix('{').map_or(Vec::new(), labels);
                 if next.starts_with('{') {
                     rest = after(next, '}');
