@@ -310,22 +310,22 @@ mod tests {
             .gauge(Name::new("Cache", "HitRate").scope("KeyCache"), Unit::Ratio, "")
             .set(250_000);
         assert_eq!(
-            text_of(&registry, &[], &[PREFIX]),
-            "# HELP org_apache_cassandra_metrics_cache_hit_rate \n\
-             # TYPE org_apache_cassandra_metrics_cache_hit_rate gauge\n\
-             org_apache_cassandra_metrics_cache_hit_rate{cache=\"KeyCache\"} 0.25\n\
-             # HELP org_apache_cassandra_metrics_client_request_condition_not_met Help.\n\
-             # TYPE org_apache_cassandra_metrics_client_request_condition_not_met gauge\n\
-             org_apache_cassandra_metrics_client_request_condition_not_met{request_type=\"CASWrite\"} 3.0\n\
-             # HELP org_apache_cassandra_metrics_client_request_timeouts_total Help.\n\
-             # TYPE org_apache_cassandra_metrics_client_request_timeouts_total counter\n\
-             org_apache_cassandra_metrics_client_request_timeouts_total{request_type=\"Read\"} 2.0\n\
-             # HELP org_apache_cassandra_metrics_storage_total_hints Help.\n\
-             # TYPE org_apache_cassandra_metrics_storage_total_hints gauge\n\
-             org_apache_cassandra_metrics_storage_total_hints{} 18446744073709551615.0\n\
-             # HELP org_apache_cassandra_metrics_table_memtable_switch_count Help.\n\
-             # TYPE org_apache_cassandra_metrics_table_memtable_switch_count gauge\n\
-             org_apache_cassandra_metrics_table_memtable_switch_count{keyspace=\"ks\",table=\"t\"} 4.0\n"
+            text_of(&registry, &[], &[PREFIX]).replace(PREFIX, ""),
+            "# HELP cache_hit_rate \n\
+             # TYPE cache_hit_rate gauge\n\
+             cache_hit_rate{cache=\"KeyCache\"} 0.25\n\
+             # HELP client_request_condition_not_met Help.\n\
+             # TYPE client_request_condition_not_met gauge\n\
+             client_request_condition_not_met{request_type=\"CASWrite\"} 3.0\n\
+             # HELP client_request_timeouts_total Help.\n\
+             # TYPE client_request_timeouts_total counter\n\
+             client_request_timeouts_total{request_type=\"Read\"} 2.0\n\
+             # HELP storage_total_hints Help.\n\
+             # TYPE storage_total_hints gauge\n\
+             storage_total_hints{} 18446744073709551615.0\n\
+             # HELP table_memtable_switch_count Help.\n\
+             # TYPE table_memtable_switch_count gauge\n\
+             table_memtable_switch_count{keyspace=\"ks\",table=\"t\"} 4.0\n"
         );
     }
 

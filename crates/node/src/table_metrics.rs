@@ -17,8 +17,8 @@ const SHOWN_TABLES: usize = 256;
 /// Millionths in a percent, in which a gauge of a share is kept.
 const PERCENT_MILLIONTHS: f64 = 10_000.0;
 
-/// What is shown of a table only where `metrics_per_table` is `all`: no dashboard or alert needs it.
-/// Of the others k8ssandra's dashboards, Reaper and those in `packaging/grafana` ask for some.
+/// What is shown of a table only where `metrics_per_table` is `all`: no dashboard needs it. Of the
+/// others k8ssandra's dashboards, Reaper and those in `packaging/grafana` ask for some.
 const FURTHER: &[&str] = &[
     "BloomFilterFalsePositives",
     "CasCommits",
