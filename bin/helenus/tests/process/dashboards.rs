@@ -48,7 +48,7 @@ const ASKED_FOR: &[(&str, bool)] = &[
     ("table_tombstone_scanned_histogram_count", true),
     ("table_total_disk_space_used", true),
     ("table_write_latency_bucket", true),
-    ("thread_pools_active_tasks", true),
+    ("thread_pools_active_tasks", false),
     ("thread_pools_completed_tasks", true),
     ("thread_pools_pending_tasks", true),
     ("thread_pools_total_blocked_tasks", false),
