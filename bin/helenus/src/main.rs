@@ -47,6 +47,16 @@ struct Arguments {
 /// The file that says how the commit log is archived and restored, beside the configuration.
 const ARCHIVING: &str = "commitlog_archiving.properties";
 
+/// Labels of metrics under k8ssandra's names, and the variables of the environment that give them,
+/// as k8ssandra's operator sets them.
+const METRIC_LABELS: &[(&str, &str)] = &[("pod_name", "POD_NAME"), ("node_name", "NODE_NAME")];
+
+fn metric_labels() -> Vec<(&'static str, String)> {
+    #[expect(clippy::disallowed_methods, reason = "k8ssandra's operator says it there")]
+    let value = |variable: &str| std::env::var(variable).ok();
+    METRIC_LABELS.iter().filter_map(|(label, of)| Some((*label, value(of)?))).collect()
+}
+
 /// The text of a file beside the configuration, if it is there.
 fn read_beside(path: &std::path::Path, name: &str) -> Result<Option<String>, String> {
     #[expect(clippy::disallowed_methods, reason = "no shard runs yet")]
@@ -85,6 +95,7 @@ fn configuration(arguments: &Arguments) -> Result<Config, String> {
     let overrides = settings.iter().map(String::as_str);
     config.set_all(overrides).map_err(|error| error.to_string())?;
     config.overrides = settings;
+    config.metric_labels = metric_labels();
     config.file = arguments.config.clone();
     if let Some(path) = &arguments.config {
         // Cassandra looks for them where its yaml is

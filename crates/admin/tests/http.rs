@@ -26,7 +26,7 @@ where
 }
 
 fn endpoint(env: &Env, registry: &Registry) -> Endpoint {
-    http::serve(env, LOOPBACK.parse().unwrap(), registry, async || BODY.to_owned()).unwrap()
+    http::serve(env, LOOPBACK.parse().unwrap(), registry, async |_| BODY.to_owned()).unwrap()
 }
 
 /// Sends `request` and reads to the end; the client's sending side stays open.
@@ -78,7 +78,7 @@ fn serves_what_a_registry_holds() {
     real(|env| async move {
         let registry = Rc::new(Registry::new(0));
         let shown = registry.clone();
-        let body = async move || prometheus::write(&[shown.snapshot()]);
+        let body = async move |_| prometheus::write(&[shown.snapshot()]);
         let endpoint = http::serve(&env, LOOPBACK.parse().unwrap(), &registry, body).unwrap();
         let answer = ask(&env, endpoint.address, b"GET /metrics HTTP/1.0\r\n\r\n").await?;
         assert!(answer.contains("\ncassandra_admin_metricsconnectionsrefused_total{"), "{answer}");
@@ -90,7 +90,7 @@ fn serves_what_a_registry_holds() {
 fn a_large_body_arrives_whole() {
     real(|env| async move {
         let registry = Registry::new(0);
-        let body = async || "x".repeat(8 << 20);
+        let body = async |_| "x".repeat(8 << 20);
         let endpoint = http::serve(&env, LOOPBACK.parse().unwrap(), &registry, body).unwrap();
         let answer = ask(&env, endpoint.address, b"GET /metrics HTTP/1.0\r\n\r\n").await?;
         assert_eq!(answer.split_once("\r\n\r\n").unwrap().1.len(), 8 << 20);
@@ -174,7 +174,7 @@ fn metrics_that_do_not_come_are_an_error() {
     let address: SocketAddr = "10.0.0.1:7070".parse().unwrap();
     world.start(node, 1, move |env: Env, _: Mesh<()>| async move {
         let registry = Registry::new(0);
-        let body = async || std::future::pending().await;
+        let body = async |_| std::future::pending().await;
         let _endpoint = http::serve(&env, address, &registry, body).map_err(io::Error::other)?;
         let answer = ask(&env, address, b"GET /metrics HTTP/1.0\r\n\r\n").await?;
         assert_eq!(status(&answer), "503");
@@ -192,7 +192,7 @@ fn slow_clients_are_cut_off() {
     let address: SocketAddr = "10.0.0.1:7070".parse().unwrap();
     world.start(node, 1, move |env: Env, _: Mesh<()>| async move {
         let registry = Registry::new(0);
-        let body = async || "x".repeat(64 << 20);
+        let body = async |_| "x".repeat(64 << 20);
         let endpoint = http::serve(&env, address, &registry, body).map_err(io::Error::other)?;
         env.terminated().await;
         drop(endpoint);

@@ -32,6 +32,13 @@ pub(crate) fn mutation(payload: &[u8], schema: &Schema) -> Result<Mutation, Fail
     whole(payload, schema, |reader, decoder, layout_of| Ok(decoder.mutation(reader, layout_of)?))
 }
 
+/// The table of a mutation's first update, which is all that is read of it.
+pub(crate) fn first_table(payload: &[u8]) -> Option<TableId> {
+    let mut reader = Reader::new(payload);
+    reader.uvint().ok().filter(|updates| *updates > 0)?;
+    reader.array().ok().map(TableId)
+}
+
 /// What a malformed payload is answered with.
 pub(crate) fn unreadable(_: types::ReadError) -> FailureReason {
     FailureReason::Unknown

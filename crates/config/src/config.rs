@@ -78,6 +78,8 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// What was set over it, each as `key=value`.
     pub overrides: Vec<String>,
+    /// Labels of metrics that the environment gives: where Kubernetes runs this node.
+    pub metric_labels: Vec<(&'static str, String)>,
     /// `endpoint_snitch`, without its package.
     pub snitch: String,
     /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where
@@ -214,6 +216,8 @@ pub struct Config {
     pub metrics_address: Host,
     /// `metrics_port`; 0 turns it off.
     pub metrics_port: u16,
+    /// `metrics_per_table`: is it `all`?
+    pub all_table_metrics: bool,
     /// `admin_address` and `admin_port`, where `admin_enabled` is true.
     pub admin: Option<(Host, u16)>,
 

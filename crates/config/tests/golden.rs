@@ -133,6 +133,7 @@ fn shows_nothing_that_cassandra_does_not_but_our_own() {
             "memory_pretouch",
             "memtable_keeps_flushed",
             "metrics_address",
+            "metrics_per_table",
             "metrics_port",
             "native_transport_port_shard_aware",
             "native_transport_queue_wait",

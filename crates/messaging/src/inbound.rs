@@ -400,6 +400,7 @@ impl Inbound {
         messenger.counts.received(header.verb, expires_at <= now);
         if expires_at <= now {
             messenger.tally.received_late.inc();
+            messenger.dropped(header.verb, &payload);
             self.large.take();
             return;
         }

@@ -108,6 +108,9 @@ pub trait Serve {
     /// later or never.
     fn serve(&self, messenger: &Rc<Messenger>, request: Served);
 
+    /// A request came too late to be served: it is dropped.
+    fn dropped(&self, _verb: Verb, _payload: &[u8]) {}
+
     /// Is it a node of the ring?
     fn knows(&self, node: Address) -> bool;
 
@@ -552,6 +555,13 @@ impl Messenger {
         match self.server.get().and_then(Weak::upgrade) {
             Some(server) => server.serve(self, request),
             None => self.fail(&request, FailureReason::Unknown),
+        }
+    }
+
+    /// Lets who serves requests know of one that is not served.
+    pub(crate) fn dropped(&self, verb: Verb, payload: &[u8]) {
+        if let Some(server) = self.server.get().and_then(Weak::upgrade) {
+            server.dropped(verb, payload);
         }
     }
 

@@ -180,5 +180,5 @@ impl Histogram {
     }
 }
 
-/// A reading that is taken when it is asked for.
-pub(crate) type Probe = RefCell<Box<dyn FnMut() -> Reading>>;
+/// A reading that is taken when it is asked for, if there is one.
+pub(crate) type Probe = RefCell<Box<dyn FnMut() -> Option<Reading>>>;

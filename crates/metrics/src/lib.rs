@@ -4,13 +4,15 @@
 //! A [`Registry`] lives on one shard and hands out cheap handles ([`Counter`], [`Gauge`],
 //! [`Histogram`]) under Cassandra's metric names. To show them, a shard takes a [`Snapshot`],
 //! which may travel to another thread; snapshots of several shards merge into the node's, and
-//! [`prometheus::write`] turns them into text. No clock is read here: the shard's timer calls
-//! [`Registry::tick`]. Names, units and the text's convention are in `docs/metrics.md`.
+//! [`prometheus::write`] turns them into text, and [`k8ssandra::Text`] into text under other names.
+//! No clock is read here: the shard's timer calls [`Registry::tick`]. Names, units and the text's
+//! convention are in `docs/metrics.md`.
 
 #![forbid(unsafe_code)]
 
 mod buckets;
 mod cells;
+pub mod k8ssandra;
 mod level;
 mod name;
 pub mod prometheus;

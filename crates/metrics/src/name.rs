@@ -7,12 +7,24 @@ use std::fmt;
 pub enum Unit {
     /// Things.
     Count,
+    /// Things in a histogram that counts one more than there were, as no bucket is for nothing;
+    /// shown without that one.
+    OneMore,
     /// Time in microseconds; shown in seconds.
     Micros,
     /// Bytes.
     Bytes,
     /// A share, as a gauge of millionths; shown from 0 to 1.
     Ratio,
+    /// The same; under k8ssandra's names from 0 to 100.
+    Percent,
+}
+
+impl Unit {
+    /// A value, or the sum of `values`, as it is shown.
+    pub(crate) fn lowered(self, value: u64, values: u64) -> u64 {
+        if self == Self::OneMore { value.saturating_sub(values) } else { value }
+    }
 }
 
 /// The name of a metric (`metrics.CassandraMetricsRegistry.MetricName`), as in

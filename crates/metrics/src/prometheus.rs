@@ -13,12 +13,18 @@ use crate::snapshot::{Distribution, Reading, Sample, Snapshot};
 /// What `Content-Type` the text has.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The quantiles shown of each histogram.
-const QUANTILES: [f64; 6] = [0.5, 0.75, 0.95, 0.98, 0.99, 0.999];
+pub(crate) const QUANTILES: [f64; 6] = [0.5, 0.75, 0.95, 0.98, 0.99, 0.999];
 
 /// Writes all snapshots as one text, each family once. Samples of a shard's snapshot carry the
 /// label `shard`, those of a merged one do not; give the one or the others, as a sum over both
 /// would count twice.
 pub fn write(snapshots: &[Snapshot]) -> String {
+    families(snapshots).collect()
+}
+
+/// The same text a family at a time: a caller that must not hold its shard for long rests in
+/// between.
+pub fn families(snapshots: &[Snapshot]) -> impl Iterator<Item = String> {
     let mut families: BTreeMap<String, Vec<(Option<u32>, &Name, &Sample)>> = BTreeMap::new();
     for snapshot in snapshots {
         for (name, sample) in &snapshot.samples {
@@ -26,21 +32,21 @@ pub fn write(snapshots: &[Snapshot]) -> String {
             family.push((snapshot.shard, name, sample));
         }
     }
-    let mut text = String::new();
-    for (family, samples) in &families {
+    families.into_iter().map(|(family, samples)| {
+        let mut text = String::new();
         // To write to a String cannot fail.
-        let _ = write_family(&mut text, family, samples);
-    }
-    text
+        let _ = write_family(&mut text, &family, &samples);
+        text
+    })
 }
 
 fn family(name: &Name, sample: &Sample) -> String {
     let mut family = format!("cassandra_{}_{}", clean(name.kind), clean(name.name));
     family.push_str(match sample.unit {
-        Unit::Count => "",
+        Unit::Count | Unit::OneMore => "",
         Unit::Micros => "_seconds",
         Unit::Bytes => "_bytes",
-        Unit::Ratio => "_ratio",
+        Unit::Ratio | Unit::Percent => "_ratio",
     });
     if matches!(sample.reading, Reading::Counter(_)) {
         family.push_str("_total");
@@ -91,19 +97,20 @@ fn write_summary(
 ) -> fmt::Result {
     for q in QUANTILES {
         let at = Labels { quantile: Some(q), ..labels };
-        let value = distribution.quantile(q);
+        let value = unit.lowered(distribution.quantile(q), 1);
         writeln!(text, "{family}{at} {}", show(value as f64, value, unit))?;
     }
-    let sum = distribution.sum;
+    let count = distribution.count();
+    let sum = unit.lowered(distribution.sum, count);
     writeln!(text, "{family}_sum{labels} {}", show(sum as f64, sum, unit))?;
-    writeln!(text, "{family}_count{labels} {}", distribution.count())
+    writeln!(text, "{family}_count{labels} {count}")
 }
 
 /// In base units; what has no unit stays whole, however large.
 fn show(value: f64, whole: impl fmt::Display, unit: Unit) -> String {
     match unit {
-        Unit::Count | Unit::Bytes => whole.to_string(),
-        Unit::Micros | Unit::Ratio => (value / 1e6).to_string(),
+        Unit::Count | Unit::OneMore | Unit::Bytes => whole.to_string(),
+        Unit::Micros | Unit::Ratio | Unit::Percent => (value / 1e6).to_string(),
     }
 }
 
@@ -134,9 +141,9 @@ impl fmt::Display for Labels<'_> {
 }
 
 /// Backslashes and line ends escaped, and quotes where the text stands in some.
-struct Escaped<'a> {
-    text: &'a str,
-    quotes: bool,
+pub(crate) struct Escaped<'a> {
+    pub text: &'a str,
+    pub quotes: bool,
 }
 
 impl fmt::Display for Escaped<'_> {

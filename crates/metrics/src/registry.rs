@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cells::{Counter, Gauge, Histogram, Probe, Weight};
 use crate::name::{Name, Unit};
-use crate::snapshot::{HALF_LIFE_SECONDS, Reading, Sample, Snapshot};
+use crate::snapshot::{Distribution, HALF_LIFE_SECONDS, Reading, Sample, Snapshot};
 
 /// How long weights grow before all are brought down again: 2^30 is the greatest weight.
 const RESCALE_AFTER: Duration = Duration::from_secs(30 * 60);
@@ -82,7 +82,7 @@ impl Registry {
         help: &'static str,
         mut probe: impl FnMut() -> i64 + 'static,
     ) {
-        self.read_later(name, unit, help, move || Reading::Gauge(probe()));
+        self.read_later(name, unit, help, move || Some(Reading::Gauge(probe())));
     }
 
     /// As [`Self::probe`], of a number that only grows and is counted elsewhere.
@@ -93,7 +93,7 @@ impl Registry {
         help: &'static str,
         mut probe: impl FnMut() -> u64 + 'static,
     ) {
-        self.read_later(name, unit, help, move || Reading::Counter(probe()));
+        self.read_later(name, unit, help, move || Some(Reading::Counter(probe())));
     }
 
     /// As [`Self::probe`], of the largest value seen: the node's is that of its shards' which is
@@ -105,7 +105,19 @@ impl Registry {
         help: &'static str,
         mut probe: impl FnMut() -> u64 + 'static,
     ) {
-        self.read_later(name, unit, help, move || Reading::Peak(probe()));
+        self.read_later(name, unit, help, move || Some(Reading::Peak(probe())));
+    }
+
+    /// As [`Self::probe`], of a distribution that is counted elsewhere; it is not shown before
+    /// there is one.
+    pub fn histogram_probe(
+        &self,
+        name: Name,
+        unit: Unit,
+        help: &'static str,
+        mut probe: impl FnMut() -> Option<Distribution> + 'static,
+    ) {
+        self.read_later(name, unit, help, move || Some(Reading::Histogram(Box::new(probe()?))));
     }
 
     fn read_later(
@@ -113,7 +125,7 @@ impl Registry {
         name: Name,
         unit: Unit,
         help: &'static str,
-        probe: impl FnMut() -> Reading + 'static,
+        probe: impl FnMut() -> Option<Reading> + 'static,
     ) {
         let metric = Metric::Probe(Rc::new(ProbeCell(RefCell::new(Box::new(probe)))));
         self.entries.borrow_mut().insert(name, Entry { unit, help, metric });
@@ -162,16 +174,16 @@ impl Registry {
     pub fn snapshot(&self) -> Snapshot {
         let age_weight = self.weight.get();
         let entries = self.entries.borrow();
-        let samples = entries.iter().map(|(name, entry)| {
+        let samples = entries.iter().filter_map(|(name, entry)| {
             let reading = match &entry.metric {
                 Metric::Counter(counter) => Reading::Counter(counter.get()),
                 Metric::Gauge(gauge) => Reading::Gauge(gauge.get()),
-                Metric::Probe(probe) => probe.0.borrow_mut()(),
+                Metric::Probe(probe) => probe.0.borrow_mut()()?,
                 Metric::Histogram(histogram) => {
                     Reading::Histogram(Box::new(histogram.read().scaled(age_weight)))
                 }
             };
-            (name.clone(), Sample { unit: entry.unit, help: entry.help, reading })
+            Some((name.clone(), Sample { unit: entry.unit, help: entry.help, reading }))
         });
         Snapshot { shard: Some(self.shard), samples: samples.collect() }
     }

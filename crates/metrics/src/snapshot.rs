@@ -65,6 +65,13 @@ impl Distribution {
         self.counts.iter().copied().fold(0, u64::wrapping_add)
     }
 
+    /// How many values there were of at most `bound`, which is the end of a bucket.
+    pub fn count_to(&self, bound: u64) -> u64 {
+        let within = BUCKETS.offsets.iter().take_while(|offset| offset.unsigned_abs() <= bound);
+        let counts = self.counts.iter().zip(within);
+        counts.map(|(count, _)| *count).fold(0, u64::wrapping_add)
+    }
+
     /// The offset of the bucket below which a share `q` (0 to 1) of the recent values lies; 0
     /// where there are none, or where it lies beyond the last offset. As Cassandra's
     /// `EstimatedHistogramReservoirSnapshot.getValue`.

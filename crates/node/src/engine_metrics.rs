@@ -69,6 +69,13 @@ fn register_memtables(registry: &Registry, engine: &Rc<Engine>) {
         "Mutations merged into memtables.",
         move || mutations.stats.mutations.get(),
     );
+    let reads = Rc::clone(engine);
+    registry.count_probe(
+        Name::new("Storage", "Reads"),
+        Unit::Count,
+        "Reads of partitions and ranges from memtables and SSTables.",
+        move || reads.reads(),
+    );
     let size = Rc::clone(engine);
     registry.probe(
         Name::new("MemtablePool", "Size"),
@@ -151,6 +158,9 @@ fn register_background(registry: &Registry, engine: &Rc<Engine>) {
         });
     };
     count("Compaction", "TotalCompactionsCompleted", Unit::Count, "Compactions completed.", |s| {
+        s.compactions.get()
+    });
+    count("Compaction", "CompletedTasks", Unit::Count, "Compactions completed.", |s| {
         s.compactions.get()
     });
     count("Compaction", "BytesCompacted", Unit::Bytes, "Bytes that compactions read.", |s| {

@@ -211,8 +211,8 @@ fn serve_metrics(
     let Some((address, is_asked_for)) = metrics_address(&context.config)? else {
         return Ok(None);
     };
-    let metrics = Rc::clone(node.metrics());
-    let body = async move || metrics.text().await;
+    let scrape = Rc::clone(node.scrape());
+    let body = async move |page| scrape.page(page).await;
     match admin::http::serve(&context.env, address, &context.registry, body) {
         Ok(endpoint) => Ok(Some(endpoint)),
         Err(error) if is_asked_for => Err(error.into()),

@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use cluster::Shard;
 use env::{Env, Instant, Stats};
-use metrics::{Name, Registry, Snapshot, Unit, prometheus};
+use metrics::{Name, Registry, Snapshot, Unit};
+use schema::TableId;
 use storage::shards::{Remote, Stopping};
 use storage::{Engine, Replay};
 
@@ -42,7 +43,7 @@ impl MetricsView {
             others,
             registry: Rc::clone(registry),
             observed,
-            tables: ShownTables::default(),
+            tables: ShownTables::new(context.config.all_table_metrics),
         })
     }
 
@@ -59,14 +60,21 @@ impl MetricsView {
         Ok(Snapshot::merge(ask_all(&self.others, |there| there.snapshot()).await?))
     }
 
-    /// The node's metrics as Prometheus text; on the first shard. What a shard that ends no longer
-    /// tells is missing.
-    pub async fn text(&self) -> String {
+    /// The same. What a shard that ends no longer tells is missing.
+    pub async fn of_node(&self) -> Snapshot {
         let mut snapshots = Vec::with_capacity(self.others.count());
         for shard in 0..self.others.count() {
             snapshots.extend(self.others.call(shard, |there| there.snapshot()).await.ok());
         }
-        prometheus::write(&[Snapshot::merge(snapshots)])
+        Snapshot::merge(snapshots)
+    }
+
+    /// The tables that have series of their own, by keyspace and name.
+    pub fn shown_tables(&self) -> Vec<(String, String, TableId)> {
+        let schema = self.engine.schema();
+        let table = |id| Some((schema.table_by_id(&id)?, id));
+        let tables = self.tables.ids().into_iter().filter_map(table);
+        tables.map(|(of, id)| (of.keyspace.clone(), of.name.clone(), id)).collect()
     }
 
     /// Shows what the start found in the commit log.

@@ -31,6 +31,7 @@ use crate::peers::{PeerListeners, reach_peers};
 use crate::pools::Pools;
 use crate::ring_entry::RingEntry;
 use crate::saved_caches::SavedCaches;
+use crate::scrape::Scrape;
 use crate::snapshots::TableSnapshots;
 use crate::upkeep::Upkeep;
 use crate::views::SystemViews;
@@ -41,6 +42,7 @@ pub struct Node {
     encryption: Rc<Encryption>,
     clients: Rc<ClientServer>,
     metrics: Rc<MetricsView>,
+    scrape: Rc<Scrape>,
     peers: PeerListeners,
     ring_entry: Rc<RingEntry>,
     saved_caches: Rc<SavedCaches>,
@@ -68,6 +70,7 @@ impl Node {
         let metrics = MetricsView::new(context, &shard, components.remote());
         let caches = Caches::new(engine, components.remote());
         let pools = Pools::new(&shard, &clients, &metrics);
+        let scrape = Scrape::new(context, &shard, (&metrics, &pools));
         let saved_caches = SavedCaches::new(context, &shard, &mode);
         let drain = Rc::new(Drain::new(&shard, &mode, &clients, &saved_caches));
         let snapshots = TableSnapshots::new(context, &shard);
@@ -106,6 +109,7 @@ impl Node {
             encryption,
             clients,
             metrics,
+            scrape,
             ring_entry,
             saved_caches,
             drain,
@@ -158,6 +162,11 @@ impl Node {
     /// What the layers count.
     pub(crate) fn metrics(&self) -> &Rc<MetricsView> {
         &self.metrics
+    }
+
+    /// What Prometheus asks.
+    pub(crate) fn scrape(&self) -> &Rc<Scrape> {
+        &self.scrape
     }
 
     /// What listens for other nodes.

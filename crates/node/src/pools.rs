@@ -1,23 +1,27 @@
 //! Requests and background work, as the pools of threads that Cassandra has for them.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use cluster::Shard;
 use cluster::virtual_tables::ThreadPool;
 use internode::Verb;
-use metrics::Name;
+use metrics::{Name, Snapshot};
 use storage::shards::Stopping;
 
 use crate::client_server::ClientServer;
-use crate::figures::count;
+use crate::figures::{count, gauge};
 use crate::messages::{came, is_gossip, is_schema};
 use crate::metrics_view::MetricsView;
+use crate::pending_compactions::pending_compactions;
 
 /// Of all shards.
 pub(crate) struct Pools {
     shard: Rc<Shard>,
     clients: Rc<ClientServer>,
     metrics: Rc<MetricsView>,
+    /// Requests of clients that had ended when this was last asked.
+    requests_ended: Cell<i64>,
 }
 
 impl Pools {
@@ -27,7 +31,8 @@ impl Pools {
         metrics: &Rc<MetricsView>,
     ) -> Rc<Self> {
         let (shard, clients) = (Rc::clone(shard), Rc::clone(clients));
-        Rc::new(Self { shard, clients, metrics: Rc::clone(metrics) })
+        let requests_ended = Cell::default();
+        Rc::new(Self { shard, clients, metrics: Rc::clone(metrics), requests_ended })
     }
 
     /// What stands here where Cassandra has stages of threads: shards run all requests, so their
@@ -37,15 +42,21 @@ impl Pools {
     /// If a shard ends first.
     pub async fn all(&self) -> Result<Vec<ThreadPool>, Stopping> {
         let metrics = self.metrics.all().await?;
+        let pending = pending_compactions(&self.shard).await?;
+        self.of(&metrics, pending.iter().map(|(_, tasks)| tasks).sum()).await
+    }
+
+    /// The same, of what is counted already.
+    ///
+    /// # Errors
+    /// If a shard ends first.
+    pub async fn of(
+        &self,
+        metrics: &Snapshot,
+        pending_compactions: u64,
+    ) -> Result<Vec<ThreadPool>, Stopping> {
         let in_flight = self.clients.ask_all(|server| server.in_flight()).await?;
         let in_flight: usize = in_flight.into_iter().sum();
-        let sum = |of: &str| -> i64 {
-            let tables = metrics.samples.iter().filter(|(name, _)| name.kind == "Table");
-            tables
-                .filter(|(name, _)| name.name == of)
-                .map(|(_, sample)| count(&sample.reading))
-                .sum()
-        };
         let of = |kind, name| {
             metrics.samples.get(&Name::new(kind, name)).map_or(0, |sample| count(&sample.reading))
         };
@@ -68,12 +79,15 @@ impl Pools {
             of.map(|(_, came)| (came.received - came.dropped) as i64).sum()
         };
         let running = in_flight as i64;
+        // what runs now was looked at later than what began: the number never falls
+        let ended = (dispatched - running).max(self.requests_ended.get());
+        self.requests_ended.set(ended);
         Ok(vec![
             pool(
                 "CompactionExecutor",
                 compactors,
                 of("Compaction", "Running"),
-                0,
+                gauge(pending_compactions),
                 of("Compaction", "TotalCompactionsCompleted"),
             ),
             pool(
@@ -86,9 +100,9 @@ impl Pools {
             pool("GossipStage", 1, 0, 0, came(is_gossip)),
             pool("MemtableFlushWriter", 1, 0, of("Flush", "Pending"), of("Flush", "Completed")),
             pool("MigrationStage", 1, 0, 0, came(is_schema)),
-            pool("MutationStage", shards, 0, 0, sum("Writes")),
-            pool("Native-Transport-Requests", shards, running, 0, dispatched - running),
-            pool("ReadStage", shards, 0, 0, sum("Reads") + sum("RangeReads")),
+            pool("MutationStage", shards, 0, 0, of("MemtablePool", "Mutations")),
+            pool("Native-Transport-Requests", shards, running, 0, ended),
+            pool("ReadStage", shards, 0, 0, of("Storage", "Reads")),
             pool("RequestResponseStage", shards, 0, 0, came(Verb::is_answer)),
         ])
     }

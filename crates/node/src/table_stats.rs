@@ -40,8 +40,7 @@ impl Counts {
         self.read_ns += other.read_ns;
         self.writes += other.writes;
         self.write_ns += other.write_ns;
-        // A flush takes a memtable of every shard that has one: the table was switched once.
-        self.switches = self.switches.max(other.switches);
+        self.switches += other.switches;
         self.filter_checks += other.filter_checks;
         self.filter_misses += other.filter_misses;
         self.speculative_retries += other.speculative_retries;
@@ -168,7 +167,7 @@ fn describe(table: &Arc<Table>, live: &LiveSet, counts: &Counts, now: i64) -> Ta
         recent_read_micros: mean(counts.read_ns, counts.reads),
         recent_write_micros: mean(counts.write_ns, counts.writes),
         pending_flushes: 0,
-        percent_repaired: if all == 0 { 100.0 } else { bytes_repaired as f64 * 100.0 / all as f64 },
+        percent_repaired: percent_repaired(tables),
         repaired_bytes: bytes_repaired,
         unrepaired_bytes: all.saturating_sub(bytes_repaired).saturating_sub(bytes_pending_repair),
         pending_repair_bytes: bytes_pending_repair,
@@ -188,6 +187,14 @@ fn describe(table: &Arc<Table>, live: &LiveSet, counts: &Counts, now: i64) -> Ta
         tombstones: PerRead { mean: f64::NAN, max: 0 },
         droppable_tombstone_ratio: droppable(table, tables, now),
     }
+}
+
+/// 100 where there is nothing to repair.
+pub(crate) fn percent_repaired(tables: &[Arc<SSTable>]) -> f64 {
+    let bytes = |of: &Arc<SSTable>| of.table.uncompressed_length();
+    let repaired = tables.iter().filter(|of| of.repair_status().is_repaired());
+    let (repaired, all) = (repaired.map(bytes).sum::<u64>(), tables.iter().map(bytes).sum::<u64>());
+    if all == 0 { 100.0 } else { repaired as f64 * 100.0 / all as f64 }
 }
 
 fn compression_ratio(tables: &[Arc<SSTable>]) -> f64 {

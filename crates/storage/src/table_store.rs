@@ -114,8 +114,14 @@ pub struct TableStats {
     pub filter_misses: Cell<u64>,
     /// Replicas that a coordinator asked because others might take too long.
     pub speculative_retries: Cell<u64>,
-    /// Flushes that froze a memtable of this shard.
+    /// Mutations of other nodes that came too late and were dropped.
+    pub dropped_mutations: Cell<u64>,
+    /// Flushes that wrote what all shards had; the first shard counts them.
     pub flushes: Cell<u64>,
+    /// Flushes under way; the first shard counts them.
+    pub flushing: Cell<u64>,
+    /// Bytes that compactions wrote; the first shard counts them.
+    pub compacted_to: Cell<u64>,
     /// By [`CasStep`].
     cas: [Timed; CasStep::ALL.len()],
     weight: Weight,
@@ -126,6 +132,11 @@ pub struct TableStats {
 impl TableStats {
     fn new(weight: Weight) -> Self {
         Self { weight, ..Self::default() }
+    }
+
+    /// Reads of partitions and ranges.
+    pub fn all_reads(&self) -> u64 {
+        self.reads.get() + self.range_reads.get()
     }
 
     /// How often a step of conditional requests was taken, and how long that took.
@@ -278,7 +289,6 @@ impl TableStore {
         let memtable = old.freeze();
         if !memtable.is_empty() {
             frozen.push((flush, old));
-            self.stats.flushes.set(self.stats.flushes.get() + 1);
         }
         if flush == ALTERED {
             return Vec::new();

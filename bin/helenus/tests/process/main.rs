@@ -6,8 +6,10 @@
 )]
 
 mod client;
+mod dashboards;
 mod full_disk;
 mod node;
+mod promql;
 mod upkeep;
 mod wide;
 

@@ -182,9 +182,14 @@ impl Node {
 
     /// The text at `/metrics`.
     pub fn metrics(&self) -> String {
+        self.page("/metrics")
+    }
+
+    /// The text at a path of the metrics endpoint.
+    pub fn page(&self, path: &str) -> String {
         let mut stream = TcpStream::connect((self.ip.as_str(), 7070)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", self.ip).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.ip).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();

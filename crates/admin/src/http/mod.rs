@@ -1,4 +1,7 @@
-//! `GET /metrics`: the Prometheus text over HTTP/1.1 (RFC 9112), one request a connection.
+//! `GET /metrics` and `GET /metrics/k8ssandra`: the Prometheus text over HTTP/1.1 (RFC 9112), one
+//! request a connection.
+
+mod target;
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
@@ -9,6 +12,7 @@ use env::{Class, Env, ListenOptions, Task, TcpListener, TcpStream};
 use metrics::{Name, Registry, Unit};
 
 use crate::connections::{self, BindError};
+pub use target::Page;
 
 /// Where a node serves its metrics unless the operator says otherwise.
 pub const DEFAULT_ADDRESS: SocketAddr =
@@ -38,8 +42,8 @@ pub struct Endpoint {
     _task: Task<()>,
 }
 
-/// Serves the text that `body` gives at `GET /metrics` on `address`, without any access control:
-/// an address beyond loopback is the operator's word.
+/// Serves the text that `body` gives of a page on `address`, without any access control: an
+/// address beyond loopback is the operator's word.
 pub fn serve<B>(
     env: &Env,
     address: SocketAddr,
@@ -47,7 +51,7 @@ pub fn serve<B>(
     body: B,
 ) -> Result<Endpoint, BindError>
 where
-    B: AsyncFn() -> String + 'static,
+    B: AsyncFn(Page) -> String + 'static,
 {
     let listener = TcpListener::bind(env, address, ListenOptions::default())
         .map_err(BindError::new(address))?;
@@ -70,7 +74,7 @@ where
     Ok(Endpoint { address: local, _task: env.spawn_task(Class::Admin, serving) })
 }
 
-async fn serve_one<B: AsyncFn() -> String>(env: &Env, stream: &TcpStream, body: &B) {
+async fn serve_one<B: AsyncFn(Page) -> String>(env: &Env, stream: &TcpStream, body: &B) {
     let asked = match env.timeout(REQUEST_DEADLINE, read_request(stream)).await {
         Ok(Ok(Some(asked))) => asked,
         Ok(Ok(None) | Err(_)) => return,
@@ -78,7 +82,7 @@ async fn serve_one<B: AsyncFn() -> String>(env: &Env, stream: &TcpStream, body: 
     };
     let text = match asked {
         Err(status) => refusal(status),
-        Ok(method) => match env.timeout(BODY_DEADLINE, body()).await {
+        Ok((method, page)) => match env.timeout(BODY_DEADLINE, body(page)).await {
             Ok(body) => {
                 let head = head(Status::Ok, METRICS_TYPE, body.len());
                 if method == Method::Get { head + &body } else { head }
@@ -93,7 +97,7 @@ async fn serve_one<B: AsyncFn() -> String>(env: &Env, stream: &TcpStream, body: 
 }
 
 /// Reads a request; `None` if the client closed before it said anything.
-async fn read_request(stream: &TcpStream) -> io::Result<Option<Result<Method, Status>>> {
+async fn read_request(stream: &TcpStream) -> io::Result<Option<Result<Asked, Status>>> {
     let mut buf = [0; MAX_HEAD];
     let mut len = 0;
     loop {
@@ -129,6 +133,9 @@ enum Method {
     Get,
     Head,
 }
+
+/// What a client wants, and of what.
+type Asked = (Method, Page);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
@@ -171,14 +178,14 @@ fn head(status: Status, content_type: &str, length: usize) -> String {
 
 fn refusal(status: Status) -> String {
     let body = match status {
-        Status::NotFound => "The metrics are at /metrics.\n".to_owned(),
+        Status::NotFound => "The metrics are at /metrics and /metrics/k8ssandra.\n".to_owned(),
         _ => format!("{}\n", status.line()),
     };
     head(status, "text/plain; charset=utf-8", body.len()) + &body
 }
 
 /// What is asked for; `None` while the head is not complete.
-fn parse(bytes: &[u8]) -> Option<Result<Method, Status>> {
+fn parse(bytes: &[u8]) -> Option<Result<Asked, Status>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     match request.parse(bytes) {
@@ -191,60 +198,57 @@ fn parse(bytes: &[u8]) -> Option<Result<Method, Status>> {
     Some(route(&request))
 }
 
-fn route(request: &httparse::Request<'_, '_>) -> Result<Method, Status> {
+fn route(request: &httparse::Request<'_, '_>) -> Result<Asked, Status> {
     let hosts = request.headers.iter().filter(|h| h.name.eq_ignore_ascii_case("host")).count();
     // RFC 9112, 3.2: exactly one, since HTTP/1.1.
     if hosts > 1 || (request.version == Some(1) && hosts == 0) {
         return Err(Status::Bad);
     }
-    if path(request.path.unwrap_or_default()) != "/metrics" {
-        return Err(Status::NotFound);
-    }
+    let page = Page::of(request.path.unwrap_or_default()).ok_or(Status::NotFound)?;
     match request.method {
-        Some("GET") => Ok(Method::Get),
-        Some("HEAD") => Ok(Method::Head),
+        Some("GET") => Ok((Method::Get, page)),
+        Some("HEAD") => Ok((Method::Head, page)),
         _ => Err(Status::WrongMethod),
     }
-}
-
-/// The path of a request target, in origin or absolute form (RFC 9112, 3.2).
-fn path(target: &str) -> &str {
-    let target = match target.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
-            rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
-        }
-        _ => target,
-    };
-    target.split_once('?').map_or(target, |(path, _)| path)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Option<Result<Method, Status>> {
+    fn asked(text: &str) -> Option<Result<Asked, Status>> {
         parse(text.as_bytes())
     }
 
     #[test]
     fn takes_get_and_head_of_the_metrics() {
-        assert_eq!(asked("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"), Some(Ok(Method::Get)));
-        assert_eq!(asked("HEAD /metrics HTTP/1.0\r\n\r\n"), Some(Ok(Method::Head)));
+        assert_eq!(
+            asked("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
+            Some(Ok((Method::Get, Page::Metrics)))
+        );
+        assert_eq!(
+            asked("HEAD /metrics HTTP/1.0\r\n\r\n"),
+            Some(Ok((Method::Head, Page::Metrics)))
+        );
         assert_eq!(
             asked("GET /metrics?collect[]=x HTTP/1.1\nhOST: a\n\n"),
-            Some(Ok(Method::Get)),
+            Some(Ok((Method::Get, Page::Metrics))),
             "a query and bare line ends"
         );
         assert_eq!(
             asked("GET http://a:7070/metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
-            Some(Ok(Method::Get))
+            Some(Ok((Method::Get, Page::Metrics)))
         );
+        let all = Page::K8ssandra { prefixes: Vec::new() };
+        assert_eq!(asked("GET /metrics/k8ssandra HTTP/1.0\r\n\r\n"), Some(Ok((Method::Get, all))));
     }
 
     #[test]
     fn refuses_the_rest_by_name() {
         let not_found = Some(Err(Status::NotFound));
         assert_eq!(asked("GET / HTTP/1.0\r\n\r\n"), not_found);
+        assert_eq!(asked("GET /metrics/ HTTP/1.0\r\n\r\n"), not_found);
+        assert_eq!(asked("GET /metrics/k8ssandra/x HTTP/1.0\r\n\r\n"), not_found);
         assert_eq!(asked("GET /metrics/../etc HTTP/1.0\r\n\r\n"), not_found);
         assert_eq!(asked("GET http://metrics HTTP/1.0\r\n\r\n"), not_found);
         assert_eq!(asked("POST /metrics HTTP/1.0\r\n\r\n"), Some(Err(Status::WrongMethod)));

@@ -14,6 +14,7 @@ use streaming::Streaming;
 use types::Address;
 
 use super::agree::read_mutations;
+use crate::payload::first_table;
 use crate::peer_request::PeerRequest;
 use crate::peers::{Gossip, Peers};
 use crate::replica::Replica;
@@ -132,6 +133,15 @@ impl PeerServer {
 }
 
 impl Serve for PeerServer {
+    /// A mutation counts at the table of its first update: mostly it has no other, and to read all
+    /// of it is work that nobody waits for any more.
+    fn dropped(&self, verb: Verb, payload: &[u8]) {
+        let table = (verb == Verb::MutationReq).then(|| first_table(payload)).flatten();
+        if let Some(Ok(store)) = table.map(|table| self.shard.engine.store(table)) {
+            store.stats.dropped_mutations.set(store.stats.dropped_mutations.get() + 1);
+        }
+    }
+
     fn serve(&self, messenger: &Rc<Messenger>, request: Served) {
         match request.header.verb {
             Verb::GossipDigestSyn

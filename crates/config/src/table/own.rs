@@ -4,7 +4,9 @@ use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
 use crate::quantity::{MIB, MILLIS, MILLIS_INT};
-use crate::table::words::{BACKGROUND_ACCESS_MODE, PORT, READ_ACCESS_MODE, TOKEN_ALLOCATION};
+use crate::table::words::{
+    BACKGROUND_ACCESS_MODE, METRICS_PER_TABLE, PORT, READ_ACCESS_MODE, TOKEN_ALLOCATION,
+};
 
 /// The greatest number of shards: the sharding algorithm that drivers compute is defined for
 /// more, no machine we know of has them.
@@ -110,6 +112,9 @@ pub(super) static KEYS: &[Key] = &[
     // JMX exporter beside Cassandra.
     key("metrics_address", Text, "127.0.0.1", Served),
     key("metrics_port", PORT, "7070", Served),
+    // Which metrics tables have of their own: those that dashboards and alerts ask for, or all.
+    // Cassandra has all of them, and its agents leave most out.
+    key("metrics_per_table", Enum(METRICS_PER_TABLE), "default", Served),
     // The operator's API over TCP, off by default: nodetool uses the socket in data_dir.
     // Cassandra has JMX.
     key("admin_enabled", Bool, "false", Served),

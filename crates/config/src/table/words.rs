@@ -30,6 +30,7 @@ pub(crate) static CONSISTENCY_LEVEL: &[&str] = &[
     "LOCAL_ONE",
     "NODE_LOCAL",
 ];
+pub(super) static METRICS_PER_TABLE: &[&str] = &["default", "all"];
 pub(super) static TOKEN_ALLOCATION: &[&str] = &["even", "cassandra", "random"];
 pub(super) static READ_ACCESS_MODE: &[&str] = &["mixed", "standard"];
 pub(super) static BACKGROUND_ACCESS_MODE: &[&str] = &["direct", "standard"];

@@ -10,6 +10,7 @@ use sstable::descriptor::Component;
 use types::Uuid;
 
 use super::{Operations, failed, ignore_dropped};
+use crate::pending_compactions::pending_compactions;
 
 /// Why a threshold is not 0.
 const NO_THRESHOLD: &str = "Disabling compaction by setting min_compaction_threshold or max_compaction_threshold to 0 is \
@@ -38,13 +39,11 @@ impl CompactionOperator for Operations {
             }
         });
         let mut pending = Vec::new();
-        for (id, store) in self.engine().stores() {
-            let tasks = node.compactions().pending(id).await.unwrap_or_default() as u64;
-            if tasks > 0 {
-                let table = store.table();
-                let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
-                pending.push(PendingTasks { keyspace, table, tasks });
-            }
+        for (id, tasks) in pending_compactions(&self.shard).await.map_err(failed)? {
+            let Ok(store) = self.engine().store(id) else { continue };
+            let table = store.table();
+            let (keyspace, table) = (table.keyspace.clone(), table.name.clone());
+            pending.push(PendingTasks { keyspace, table, tasks });
         }
         let completed = node.stats.compactions.get();
         let uptime = self.env.now().since(self.started).as_secs_f64();

@@ -344,6 +344,10 @@ impl Tasks {
         if matches!(task.work, Work::Scrub(..) | Work::Divide(..)) {
             return;
         }
+        if let Ok(store) = engine.store(task.of.table.id) {
+            let before = store.stats.compacted_to.get();
+            store.stats.compacted_to.set(before + data(&made.new));
+        }
         let env = engine.env();
         let told = self.told.borrow().clone();
         let Some(tell) = told else { return };

@@ -438,6 +438,11 @@ impl Engine {
         self.tables.weight()
     }
 
+    /// Reads of partitions and ranges on this shard, also of tables that are gone.
+    pub fn reads(&self) -> u64 {
+        self.tables.reads()
+    }
+
     /// SSTables that this shard has open.
     pub fn open_sstables(&self) -> usize {
         self.files.open_count()

@@ -21,6 +21,8 @@ pub(super) struct Tables {
     weight: Weight,
     /// Numbers the tables of which caches keep something, and each reset of one.
     resets: Rc<Cell<u64>>,
+    /// Reads of tables that are gone.
+    past_reads: Cell<u64>,
 }
 
 /// What another schema left over.
@@ -39,6 +41,7 @@ impl Tables {
             schema: RefCell::new(schema),
             weight: Weight::default(),
             resets: Rc::default(),
+            past_reads: Cell::default(),
         })
     }
 
@@ -67,6 +70,12 @@ impl Tables {
         stores
     }
 
+    /// Reads of partitions and ranges, also of tables that are gone: a number that only grows.
+    pub fn reads(&self) -> u64 {
+        let reads: u64 = self.stores.borrow().values().map(|store| store.stats.all_reads()).sum();
+        self.past_reads.get() + reads
+    }
+
     /// Takes the schema of another epoch while the log stands at `position`: new tables appear,
     /// dropped ones vanish, altered ones go on with their new columns.
     #[must_use = "the memtables that are left may be large"]
@@ -76,6 +85,7 @@ impl Tables {
         let mut left = Left { dropped: gone.copied().collect(), slots: Vec::new() };
         for store in left.dropped.iter().filter_map(|id| tables.remove(id)) {
             left.slots.extend(store.clear(position));
+            self.past_reads.set(self.past_reads.get() + store.stats.all_reads());
         }
         let keyspaces = schema.keyspaces().values();
         let defined = keyspaces.flat_map(|keyspace| keyspace.tables.values());

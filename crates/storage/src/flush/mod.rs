@@ -37,6 +37,7 @@ use crate::node_stats::NodeStats;
 use crate::node_tables::{Change, FLUSH, NodeTables, Outputs, writer_options};
 use crate::sstables::LiveSet;
 use crate::strategies::{Split, Splitter};
+use crate::table_store::TableStore;
 
 /// How long after a flush failed it is tried again.
 const FLUSH_AGAIN: Duration = Duration::from_secs(5);
@@ -58,6 +59,22 @@ pub struct Flushes {
     next_flush: Cell<u64>,
     /// Tables whose memtables could not be flushed when that was last tried, with why.
     unflushed: RefCell<BTreeMap<TableId, Arc<str>>>,
+}
+
+/// A flush under way, until it ends or whoever waits for it gives up.
+struct UnderWay(Rc<TableStore>);
+
+impl UnderWay {
+    fn begin(store: Rc<TableStore>) -> Self {
+        store.stats.flushing.set(store.stats.flushing.get() + 1);
+        Self(store)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.stats.flushing.set(self.0.stats.flushing.get() - 1);
+    }
 }
 
 impl Flushes {
@@ -106,6 +123,13 @@ impl Flushes {
     /// Tables that wait to be flushed.
     pub fn wanted(&self) -> usize {
         self.wanted.borrow().len()
+    }
+
+    /// Flushes of a table that wait or are under way.
+    pub fn pending(&self, table: TableId) -> u64 {
+        let store = self.tables.engine().and_then(|engine| engine.store(table));
+        let under_way = store.map_or(0, |store| store.stats.flushing.get());
+        under_way + u64::from(self.wanted.borrow().contains(&table))
     }
 
     /// Tables that could not be flushed when that was last tried.
@@ -224,7 +248,9 @@ impl Flushes {
 
     async fn try_flush(&self, id: TableId) -> Result<bool, StorageError> {
         let engine = self.tables.engine()?;
-        let table = engine.store(id)?.table();
+        let store = engine.store(id)?;
+        let table = store.table();
+        let _under_way = UnderWay::begin(Rc::clone(&store));
         let node_table = self.tables.table(id);
         let change = node_table.change().await;
         let flush = self.next_number();
@@ -253,6 +279,7 @@ impl Flushes {
         }
         self.haste.flushed();
         self.stats.flushes.set(self.stats.flushes.get() + 1);
+        store.stats.flushes.set(store.stats.flushes.get() + 1);
         engine.env().mark("flush.done");
         self.compactions.want(id);
         Ok(true)
