@@ -1,18 +1,20 @@
 //! The typed configuration: what the keys that are served come to, defaults and derived
 //! values included.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::key::{Key, Standing, Value};
+use crate::key::{Key, Value};
+use crate::origin::Origins;
 use crate::section::{
     Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
     DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining,
     LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches, ServerTls, Streams, Timeouts,
 };
 use crate::table::Index;
-use crate::values::{self, Values};
+use crate::values::{self, Settings, Source, Values};
 
 /// What a node is started with when nothing is configured: Cassandra's defaults, and for the
 /// keys that have none, the choices of the file that a release ships.
@@ -29,6 +31,9 @@ seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '' } }
 
 /// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
 pub(crate) const MEMORY_BUDGET: u64 = 1 << 30;
+
+/// The file of Helenus' own keys, beside `cassandra.yaml`.
+pub const OWN_FILE: &str = "helenus.yaml";
 
 const SYNC: &str = "commitlog_sync";
 const SYNC_PERIOD: &str = "commitlog_sync_period";
@@ -92,6 +97,8 @@ pub struct Config {
     /// `auth_read_consistency_level` and `auth_write_consistency_level`, by name: of roles and
     /// rights, in a ring of several nodes.
     pub auth_levels: [String; 2],
+    /// `use_statements_enabled`.
+    pub use_statements_enabled: bool,
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
     /// `drop_compact_storage_enabled`.
@@ -139,6 +146,8 @@ pub struct Config {
     /// `commit_failure_policy`.
     pub commit_failure_policy: CommitFailurePolicy,
 
+    /// Names of `memtable.configurations` besides `default`.
+    pub memtables: Vec<String>,
     /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
     /// neither is set: to be taken from the memory budget.
     pub memtable_space: Option<u64>,
@@ -165,6 +174,12 @@ pub struct Config {
     pub flush_compression: FlushCompression,
     /// `concurrent_compactors`; `None`: to be taken from the machine.
     pub concurrent_compactors: Option<u32>,
+    /// `default_compaction`: the options of tables that name no compaction, `class` among them.
+    pub default_compaction: Option<BTreeMap<String, String>>,
+    /// `autocompaction_on_startup_enabled`.
+    pub compacts_from_start: bool,
+    /// `use_deterministic_table_id`: does a new table's id follow from its name?
+    pub names_table_ids: bool,
     /// `compaction_throughput`, in bytes a second; `None`: no limit.
     pub compaction_throughput: Option<u64>,
     /// `auto_snapshot`.
@@ -217,7 +232,11 @@ pub struct Config {
     /// `admin_address` and `admin_port`, where `admin_enabled` is true.
     pub admin: Option<(Host, u16)>,
 
+    /// What the operator should know of the configuration, besides what [`Self::notes`] finds.
+    pub warnings: Vec<String>,
+
     pub(crate) values: Values,
+    pub(crate) origins: Origins,
 }
 
 /// Values of keys by their names.
@@ -273,7 +292,8 @@ impl Default for Config {
     /// What a node is started with when nothing is configured.
     fn default() -> Self {
         match Self::from_yaml(SHIPPED) {
-            Ok(config) => config,
+            // nobody wrote these lines
+            Ok(config) => Self { origins: Origins::new(), ..config },
             // A constant text: a test reads it.
             Err(e) => unreachable!("the built-in configuration is refused: {e}"),
         }
@@ -284,10 +304,30 @@ impl Config {
     /// Reads the text of a `cassandra.yaml`. What it leaves out has Cassandra's defaults; the
     /// directives that Cassandra insists on (commit log sync, snitch, seeds, partitioner) have
     /// those of a shipped file.
+    ///
+    /// # Errors
+    /// One, of all that stops the start.
     pub fn from_yaml(text: &str) -> Result<Self> {
+        Self::from_files(Source { name: None, text }, None)
+    }
+
+    /// Reads `cassandra.yaml` and, where it is there, the file of Helenus' own keys, `helenus.yaml`.
+    /// The former may have these keys too, which is worth a warning.
+    ///
+    /// # Errors
+    /// One, of all that stops the start.
+    pub fn from_files(cassandra: Source<'_>, own: Option<Source<'_>>) -> Result<Self> {
         let index = Index::new();
-        let values = values::read(&index, text)?;
-        Self::build(&index, values)
+        let (settings, misplaced) = values::read_both(&index, cassandra, own);
+        let mut config = Self::build(&index, settings)?;
+        if !misplaced.is_empty() {
+            config.warnings.push(format!(
+                "cassandra.yaml has keys that are not Cassandra's, which refuses them: {}; they \
+                 have effect; move them to {OWN_FILE} beside it",
+                misplaced.join(", ")
+            ));
+        }
+        Ok(config)
     }
 
     /// Overrides one key by `key=value`, in any of its names; lists and mappings as yaml flow.
@@ -304,12 +344,15 @@ impl Config {
         for text in texts {
             values::set(&index, &mut set, text)?;
         }
-        let mut values = self.values.clone();
+        let (mut values, mut origins) = (self.values.clone(), self.origins.clone());
+        origins.retain(|name, _| !set.contains_key(name));
         if set.get(SYNC).is_some_and(|mode| Some(mode) != values.get(SYNC)) {
             values.remove(SYNC_PERIOD);
         }
         values.append(&mut set);
-        *self = Self::build(&index, values)?;
+        let built = Self::build(&index, Settings { values, origins, errors: Vec::new() })?;
+        let old = std::mem::replace(self, built);
+        self.warnings = old.warnings;
         Ok(())
     }
 
@@ -332,10 +375,27 @@ impl Config {
     pub fn idle(&self) -> Vec<(&'static str, &'static str)> {
         let index = Index::new();
         let set = self.values.iter().filter_map(|(name, value)| Some((index.get(name)?, value)));
-        let idle = |(key, value): (&'static Key, &Value)| match key.standing {
-            Standing::Idle(why) if *value != key.default_value() => Some((key.name, why)),
-            _ => None,
+        let idle = |(key, value): (&'static Key, &Value)| {
+            let why = key.standing.no_effect()?;
+            (*value != Value::Null && *value != key.default_value()).then_some((key.name, why))
         };
         set.filter_map(idle).collect()
+    }
+
+    /// What the operator should know of the configuration, a line each: what has no effect, by
+    /// reason, and the warnings.
+    pub fn notes(&self) -> Vec<String> {
+        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (key, why) in self.idle() {
+            match by_reason.iter_mut().find(|(reason, _)| *reason == why) {
+                Some((_, keys)) => keys.push(key),
+                None => by_reason.push((why, vec![key])),
+            }
+        }
+        let no_effect = by_reason.iter().map(|(why, keys)| match keys.as_slice() {
+            [key] => format!("the setting {key} has no effect: {why}"),
+            keys => format!("the settings {} have no effect: {why}", keys.join(", ")),
+        });
+        no_effect.chain(self.warnings.iter().cloned()).collect()
     }
 }

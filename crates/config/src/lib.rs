@@ -14,12 +14,14 @@
 
 mod build;
 mod config;
+mod dropped;
 mod error;
 mod get;
 mod guardrails;
 mod key;
 mod nearest;
 mod old;
+mod origin;
 mod quantity;
 mod section;
 mod served;
@@ -28,7 +30,8 @@ mod table;
 mod values;
 mod yaml;
 
-pub use config::{Config, Lookup};
+pub use config::{Config, Lookup, OWN_FILE};
+pub use dropped::{DROPPED, Dropped};
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;
 pub use guardrails::TABLE_PROPERTIES;
@@ -44,4 +47,5 @@ pub use section::{
 };
 pub use table::keys;
 pub use table::own::MAX_SHARDS;
+pub use values::Source;
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_NODES};

@@ -1,11 +1,13 @@
 //! From values to fields: how each served key is read, and the rules between keys, which are
 //! those of `config.DatabaseDescriptor`.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 mod joining;
+mod memtables;
 mod tls;
 
 use crate::config::MEMORY_BUDGET;
@@ -288,6 +290,32 @@ impl Get<'_> {
         Ok(())
     }
 
+    /// As Cassandra resolves it (`DatabaseDescriptor.applySimpleConfig`).
+    pub fn check_access_mode(&self) -> Result<()> {
+        match self.text("disk_access_mode").as_str() {
+            "direct" => self.refuse("disk_access_mode", "DiskAccessMode 'direct' is not supported"),
+            _ => Ok(()),
+        }
+    }
+
+    /// `startup_checks` that are switched off, or always done.
+    pub fn check_startup_checks(&self) -> Result<()> {
+        let Value::Map(checks) = self.value("startup_checks") else { return Ok(()) };
+        let is_on = |(name, options): &&(String, Value)| {
+            let enabled = match options {
+                Value::Map(options) => options.iter().find(|(key, _)| key == "enabled"),
+                _ => None,
+            };
+            let text = enabled.map(|(_, value)| value.or_null());
+            // these two the node always does
+            !matches!(name.as_str(), "check_dc" | "check_rack") && text.as_deref() == Some("true")
+        };
+        match checks.iter().find(is_on) {
+            Some(_) => self.not_served("startup_checks", "checks with enabled: false"),
+            None => Ok(()),
+        }
+    }
+
     pub fn flush_compression(&self) -> FlushCompression {
         match self.text("flush_compression").as_str() {
             "none" => FlushCompression::None,
@@ -452,6 +480,12 @@ impl Get<'_> {
         };
         let shown = given.into_iter().filter_map(|(name, value)| Some((name, value.show()?)));
         Some(LogCompression { class, parameters: shown.collect() })
+    }
+
+    pub fn default_compaction(&self) -> Option<BTreeMap<String, String>> {
+        let LogCompression { class, mut parameters } = self.compression("default_compaction")?;
+        parameters.insert("class".to_owned(), class);
+        Some(parameters)
     }
 
     pub fn hints(&self) -> Result<Hints> {
