@@ -15,6 +15,7 @@
 mod build;
 mod config;
 mod dropped;
+mod environment;
 mod error;
 mod get;
 mod guardrails;
@@ -32,6 +33,7 @@ mod yaml;
 
 pub use config::{Config, Lookup, OWN_FILE};
 pub use dropped::{DROPPED, Dropped};
+pub use environment::{Environment, VARIABLES};
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;
 pub use guardrails::TABLE_PROPERTIES;
