@@ -1,10 +1,13 @@
 //! From the command line, the environment and files to the configuration of a node.
 
+use std::net::IpAddr;
 use std::path::Path;
 
-use config::{Config, Environment, OWN_FILE, Source};
+use config::{Config, Environment, Network, OWN_FILE, Source};
+use env::real;
 
 use crate::Arguments;
+use crate::cloud;
 
 /// The file that says how the commit log is archived and restored, beside the configuration.
 const ARCHIVING: &str = "commitlog_archiving.properties";
@@ -27,7 +30,9 @@ fn read_text(path: &Path) -> std::io::Result<String> {
 /// # Errors
 /// If a variable makes no sense.
 pub fn environment() -> Result<Environment, String> {
-    Environment::read(|name| std::env::var(name).ok())
+    #[expect(clippy::disallowed_methods, reason = "these variables are part of the configuration")]
+    let variable = |name: &str| std::env::var(name).ok();
+    Environment::read(variable)
 }
 
 /// The configuration of the files, with what the environment and the command line set over it.
@@ -50,7 +55,24 @@ pub fn configuration(arguments: &Arguments, environment: Environment) -> Result<
         config.topology = beside(ring::Topology::FILE)?;
     }
     config.file = file;
+    config.resolve(&Machine)?;
+    cloud::discover(&mut config)?;
     Ok(config)
+}
+
+/// This machine and the resolver that it asks.
+struct Machine;
+
+impl Network for Machine {
+    fn of_name(&self, name: &str) -> Option<IpAddr> {
+        real::addresses_of(name).ok()?.first().copied()
+    }
+
+    fn of_interface(&self, name: &str) -> Option<Vec<IpAddr>> {
+        let mut all = real::interfaces().ok()?;
+        all.retain(|(interface, _)| interface == name);
+        (!all.is_empty()).then(|| all.into_iter().map(|(_, address)| address).collect())
+    }
 }
 
 /// `cassandra.yaml`, and Helenus' own file if it stands beside it.

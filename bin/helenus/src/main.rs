@@ -1,6 +1,7 @@
 //! `helenus`: a node of Apache Cassandra. Composition only: command line, configuration, shards.
 #![forbid(unsafe_code)]
 
+mod cloud;
 mod configuration;
 
 use std::path::PathBuf;

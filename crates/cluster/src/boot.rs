@@ -201,7 +201,9 @@ fn check_default_compaction(config: &Config) -> Result<(), BootError> {
 fn address(key: &'static str, host: &config::Host) -> Result<std::net::IpAddr, BootError> {
     match host {
         config::Host::Ip(ip) => Ok(*ip),
-        config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
+        config::Host::Name(name) | config::Host::Interface { name, .. } => {
+            Err(BootError::Address { key, value: name.clone() })
+        }
     }
 }
 

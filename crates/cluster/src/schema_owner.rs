@@ -239,9 +239,7 @@ impl SchemaOwner {
         let Action::CreateTable(create) = &mut change.action else { return };
         if create.properties.iter().all(|(name, _)| name != COMPACTION) {
             let options = compaction.iter().map(|(name, value)| (name.clone(), value.clone()));
-            create
-                .properties
-                .push((COMPACTION.to_owned(), PropertyValue::Map(options.collect())));
+            create.properties.push((COMPACTION.to_owned(), PropertyValue::Map(options.collect())));
         }
     }
 

@@ -349,6 +349,15 @@ impl Config {
         if set.get(SYNC).is_some_and(|mode| Some(mode) != values.get(SYNC)) {
             values.remove(SYNC_PERIOD);
         }
+        // an address takes the place of an interface, and the other way round
+        for of in ["listen", "rpc"] {
+            let keys = [format!("{of}_address"), format!("{of}_interface")];
+            match keys.each_ref().map(|key| set.contains_key(key.as_str())) {
+                [true, false] => values.remove(keys[1].as_str()),
+                [false, true] => values.remove(keys[0].as_str()),
+                _ => None,
+            };
+        }
         values.append(&mut set);
         let built = Self::build(&index, Settings { values, origins, errors: Vec::new() })?;
         let old = std::mem::replace(self, built);

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod build;
 mod config;
 mod dropped;
@@ -31,6 +32,7 @@ mod table;
 mod values;
 mod yaml;
 
+pub use addresses::Network;
 pub use config::{Config, Lookup, OWN_FILE};
 pub use dropped::{DROPPED, Dropped};
 pub use environment::{Environment, VARIABLES};

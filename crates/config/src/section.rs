@@ -13,6 +13,13 @@ pub enum Host {
     Ip(IpAddr),
     /// A name.
     Name(String),
+    /// The address of an interface.
+    Interface {
+        /// Its name.
+        name: String,
+        /// Is it the first IPv6 address rather than the first IPv4 address?
+        prefers_ipv6: bool,
+    },
 }
 
 /// When the commit log is synced (`commitlog_sync` and the keys that go with it).

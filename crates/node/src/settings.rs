@@ -38,7 +38,9 @@ pub(crate) fn metrics_address(config: &Config) -> Result<Option<(SocketAddr, boo
 fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     match host {
         Host::Ip(ip) => Ok(*ip),
-        Host::Name(name) => Err(NodeError::Address { key, value: name.clone() }),
+        Host::Name(name) | Host::Interface { name, .. } => {
+            Err(NodeError::Address { key, value: name.clone() })
+        }
     }
 }
 

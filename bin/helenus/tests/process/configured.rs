@@ -1,6 +1,8 @@
 //! Configurations as operators have them: the files of Cassandra's releases, a file of which much is
 //! wrong, two files, and the environment.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -94,4 +96,80 @@ fn the_environment_names_the_folder_and_sets_what_tests_and_charts_set() {
     assert_eq!(code, Some(0), "{said}");
     let warning = "the JVM property cassandra.load_ring_state has no effect here";
     assert_eq!(said.lines().filter(|line| line.contains(warning)).count(), 1, "{said}");
+}
+
+/// A metadata service of EC2 with IMDSv2 on loopback, for as long as the test's process runs: its
+/// port. It answers 401 to the first request with a token, and 404 to what it does not know.
+fn metadata_service() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut tokens = 0;
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut stream = stream;
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let head: Vec<_> = lines.map_while(Result::ok).take_while(|l| !l.is_empty()).collect();
+            let has = |header: &str| head.iter().any(|line| line.eq_ignore_ascii_case(header));
+            let (status, body) = match head.first().map(String::as_str) {
+                Some("PUT /latest/api/token HTTP/1.1")
+                    if has("X-aws-ec2-metadata-token-ttl-seconds: 21600") =>
+                {
+                    tokens += 1;
+                    ("200 OK", format!("token-{tokens}"))
+                }
+                _ if !has("X-aws-ec2-metadata-token: token-2") => {
+                    ("401 Unauthorized", String::new())
+                }
+                Some("GET /latest/meta-data/placement/availability-zone HTTP/1.1") => {
+                    ("200 OK", "us-east-2b".to_owned())
+                }
+                _ => ("404 Not Found", String::new()),
+            };
+            let length = body.len();
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    port
+}
+
+#[test]
+fn a_cloud_says_where_the_node_is_or_why_not() {
+    let place = Place::new(45);
+    let conf = conf(&place, "endpoint_snitch: Ec2Snitch\n");
+    let properties = |text: String| {
+        std::fs::write(conf.join("cassandra-rackdc.properties"), text).unwrap();
+    };
+    let port = metadata_service();
+    let yaml = conf.join("cassandra.yaml");
+    let arguments = ["--config", yaml.to_str().unwrap()];
+    properties(format!("ec2_metadata_url=http://127.0.0.1:{port}\ndc_suffix=_x\n"));
+    let node = place.serve(&arguments);
+    let info = node.verb(&["info"]);
+    assert!(info.contains(": us-east-2_x\n") && info.contains(": us-east-2b\n"), "{info}");
+    node.stop();
+    // no public address is there, and then nobody at all
+    let multi = [&arguments[..], &["--set", "endpoint_snitch=Ec2MultiRegionSnitch"]].concat();
+    let refusal = place.start(&multi).refuses();
+    let public = "GET http://127.0.0.1:PORT/latest/meta-data/public-ipv4: HTTP response code: 401";
+    let public = public.replace("PORT", &port.to_string());
+    assert!(refusal.contains(&public) || refusal.contains("404 (Not Found)"), "{refusal}");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    properties(format!("ec2_metadata_url=http://127.0.0.1:{nobody}\n"));
+    let refusal = place.start(&arguments).refuses();
+    let why = "endpoint_snitch Ec2Snitch: the metadata service of the cloud did not answer PUT ";
+    assert!(refusal.contains(why) && refusal.contains("cassandra-rackdc.properties"), "{refusal}");
+}
+
+#[test]
+fn an_interface_is_listened_on() {
+    let place = Place::new(46);
+    let conf = conf(&place, "listen_interface: lo\nrpc_interface: helenus0\n");
+    let yaml = conf.join("cassandra.yaml");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_helenus"));
+    command.arg("--config").arg(&yaml).arg("--data-dir").arg(place.data());
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "helenus: Configured rpc_interface \"helenus0\" could not be found\n");
+    assert_eq!(output.status.code(), Some(1));
 }

@@ -23,8 +23,16 @@ use crate::table::Index;
 use crate::values::Values;
 
 /// The snitches that are served.
-const SNITCHES: [&str; 4] =
-    ["SimpleSnitch", "GossipingPropertyFileSnitch", "PropertyFileSnitch", "RackInferringSnitch"];
+const SNITCHES: [&str; 8] = [
+    "SimpleSnitch",
+    "GossipingPropertyFileSnitch",
+    "PropertyFileSnitch",
+    "RackInferringSnitch",
+    "Ec2Snitch",
+    "Ec2MultiRegionSnitch",
+    "GoogleCloudSnitch",
+    "AlibabaCloudSnitch",
+];
 /// Most tokens of a node.
 pub const MAX_TOKENS: i64 = 1536;
 /// No request may time out sooner; shorter settings are raised to it, as Cassandra does.
@@ -509,9 +517,20 @@ impl Get<'_> {
         })
     }
 
-    /// `listen_address` and `rpc_address`.
+    /// `listen_address` and `rpc_address`, or the interfaces that stand in their place.
     pub fn own_hosts(&self) -> Result<[Host; 2]> {
-        Ok([self.host("listen_address")?, self.host("rpc_address")?])
+        Ok([self.own_host("listen")?, self.own_host("rpc")?])
+    }
+
+    fn own_host(&self, of: &str) -> Result<Host> {
+        let (address, interface) = (format!("{of}_address"), format!("{of}_interface"));
+        let Some(name) = self.some_text(&interface) else { return self.host(&address) };
+        if self.some_text(&address).is_some() {
+            let why = format!("Set {address} OR {interface}, not both");
+            return self.refuse(&interface, why);
+        }
+        let prefers_ipv6 = self.bool(&format!("{interface}_prefer_ipv6"));
+        Ok(Host::Interface { name, prefers_ipv6 })
     }
 
     pub fn data_dir(&self) -> PathBuf {
