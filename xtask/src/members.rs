@@ -281,8 +281,8 @@ fn start_helenus(member: &Member, seed: &str, layout: &Layout, more: [&str; 2]) 
     launch(member, layout.release)
 }
 
-/// Writes the configuration of a Helenus into its directory, with more lines of `cassandra.yaml` and
-/// of `helenus.yaml`.
+/// Writes the configuration of a Helenus into its directory, with more lines of `cassandra.yaml`
+/// and of `helenus.yaml`.
 fn configure(member: &Member, seed: &str, layout: &Layout, [more, own]: [&str; 2]) -> Outcome {
     let conf = member.dir.join("conf");
     fs::create_dir_all(&conf)?;

@@ -1,4 +1,4 @@
-//! Asks the cloud of a machine where it is, before the node starts, where `endpoint_snitch` says so.
+//! Asks the cloud of a machine where it is, before the node starts, if `endpoint_snitch` says so.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ impl From<StartError> for Silent {
 pub fn discover(config: &mut Config) -> Result<(), String> {
     let Some(cloud) = Cloud::of_snitch(&config.snitch) else { return Ok(()) };
     let named = |why: String| format!("endpoint_snitch {}: {why}", config.snitch);
-    let service = MetadataService::new(cloud, config.rack_dc.as_deref()).map_err(named)?;
+    let service = MetadataService::new(cloud, config.beside.rack_dc.as_deref()).map_err(named)?;
     let host = &service.host;
     let addresses = real::addresses_of(host);
     let unknown = |why: &dyn std::fmt::Display| {
@@ -35,7 +35,7 @@ pub fn discover(config: &mut Config) -> Result<(), String> {
     let ip = addresses.first().ok_or_else(|| unknown(&"it has none"))?;
     let address = SocketAddr::new(*ip, service.port);
     let Discovered { rack_dc, public_address } = ask(cloud, service, address).map_err(named)?;
-    config.rack_dc = Some(rack_dc);
+    config.beside.rack_dc = Some(rack_dc);
     if let Some(public) = public_address {
         config.broadcast_address = Host::Ip(public);
         if !config.is_set("broadcast_rpc_address") {

@@ -50,11 +50,11 @@ pub fn configuration(arguments: &Arguments, environment: Environment) -> Result<
     if let Some(path) = &file {
         // Cassandra looks for them where its yaml is
         let beside = |name| read(&path.with_file_name(name));
-        config.commitlog_archiving = beside(ARCHIVING)?.unwrap_or_default();
-        config.rack_dc = beside(ring::RackDc::FILE)?;
-        config.topology = beside(ring::Topology::FILE)?;
+        config.beside.commitlog_archiving = beside(ARCHIVING)?.unwrap_or_default();
+        config.beside.rack_dc = beside(ring::RackDc::FILE)?;
+        config.beside.topology = beside(ring::Topology::FILE)?;
     }
-    config.file = file;
+    config.given.file = file;
     config.resolve(&Machine)?;
     cloud::discover(&mut config)?;
     Ok(config)

@@ -191,7 +191,7 @@ fn host_id(cells: &Cells) -> Option<[u8; 16]> {
 
 /// A new table must be able to have it.
 fn check_default_compaction(config: &Config) -> Result<(), BootError> {
-    let Some(compaction) = &config.default_compaction else { return Ok(()) };
+    let Some(compaction) = &config.tables.default_compaction else { return Ok(()) };
     let options = compaction.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let properties = [("compaction".to_owned(), schema::PropertyValue::Map(options))];
     let checked = schema::TableParams::from_properties(&properties, &[]);
@@ -210,8 +210,8 @@ fn address(key: &'static str, host: &config::Host) -> Result<std::net::IpAddr, B
 fn snitch(config: &Config) -> Result<ring::Snitch, BootError> {
     let ip = address("broadcast_address", &config.broadcast_address)?;
     let local = Address::new(ip, config.storage_port);
-    let (rack_dc, topology) = (config.rack_dc.as_deref(), config.topology.as_deref());
-    Ok(ring::Snitch::new(&config.snitch, rack_dc, topology, local)?)
+    let config::Beside { rack_dc, topology, .. } = &config.beside;
+    Ok(ring::Snitch::new(&config.snitch, rack_dc.as_deref(), topology.as_deref(), local)?)
 }
 
 fn identity(

@@ -193,7 +193,7 @@ impl SchemaOwner {
         let options = ChangeOptions {
             datacenters: self.data_centers(),
             default_replication: self.shard.config.default_keyspace_rf,
-            memtables: self.shard.config.memtables.clone(),
+            memtables: self.shard.config.tables.memtables.clone(),
             drop_compact_storage: self.shard.config.drop_compact_storage_enabled,
             keeps_compact_storage: self.keeps_compact.get().and_then(|asks| asks()),
             masking: self.shard.config.dynamic_data_masking_enabled,
@@ -214,7 +214,7 @@ impl SchemaOwner {
         let newest = owner.state.borrow().rows().newest(&change.keyspace);
         let timestamp = newest.map_or(timestamp, |newest| timestamp.max(newest.saturating_add(1)));
         let id = match &change.action {
-            Action::CreateTable(create) if self.shard.config.names_table_ids => {
+            Action::CreateTable(create) if self.shard.config.tables.have_ids_by_name => {
                 TableId::of_name(&change.keyspace, &create.table)
             }
             _ => TableId(self.shard.time_uuid()),
@@ -235,7 +235,7 @@ impl SchemaOwner {
 
     /// Gives a new table the compaction of `default_compaction`, where its statement names none.
     fn complete(&self, change: &mut schema::SchemaChange) {
-        let Some(compaction) = &self.shard.config.default_compaction else { return };
+        let Some(compaction) = &self.shard.config.tables.default_compaction else { return };
         let Action::CreateTable(create) = &mut change.action else { return };
         if create.properties.iter().all(|(name, _)| name != COMPACTION) {
             let options = compaction.iter().map(|(name, value)| (name.clone(), value.clone()));

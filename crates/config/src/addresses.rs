@@ -1,5 +1,5 @@
-//! From hosts as they are configured to addresses. Who asks the resolver and the kernel is not known
-//! here.
+//! From hosts as they are configured to addresses. Who asks the resolver and the kernel is not
+//! known here.
 
 use std::net::IpAddr;
 
@@ -43,7 +43,8 @@ impl Config {
             found = unknown;
         } else if !unknown.is_empty() {
             let unknown = unknown.join(", ");
-            self.warnings
+            self.given
+                .warnings
                 .push(format!("Seed provider couldn't lookup host {unknown}: started without it"));
         }
         self.seeds = found;
@@ -163,7 +164,7 @@ mod tests {
             );
             let config = resolved(&yaml).unwrap();
             assert_eq!(config.listen_address, ip("10.0.0.1"));
-            (config.seeds, config.warnings.len())
+            (config.seeds, config.given.warnings.len())
         };
         let of = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!(seeds("node-one:7001,node-two"), (of(&["10.0.0.1:7001"]), 1));

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::get::Get;
 use crate::guardrails;
 use crate::origin::{Origins, located};
+use crate::section::{Beside, Given};
 use crate::served::check_standing;
 use crate::table::Index;
 use crate::values::{Settings, Values};
@@ -84,10 +85,8 @@ impl Config {
             snitch: get.snitch()?,
             dynamic_snitch: get.dynamic_snitch()?,
             batchlog_endpoints: get.batchlog_endpoints(),
-            file: None,
-            overrides: Vec::new(),
-            rack_dc: None,
-            topology: None,
+            given: Given::default(),
+            beside: Beside::default(),
             auth_levels: get.auth_levels()?,
             use_statements_enabled: get.bool("use_statements_enabled"),
             default_keyspace_rf: get.count("default_keyspace_rf")?,
@@ -107,12 +106,10 @@ impl Config {
             commitlog_total_space: get.some_base("commitlog_total_space"),
             max_mutation_size: get.max_mutation_size()?,
             commitlog_compression: get.commitlog_compression(),
-            commitlog_archiving: String::new(),
             commitlog_ignore_replay_errors: get.bool("commitlog_ignore_replay_errors"),
             cdc: get.cdc(&data_dir),
             disk_failure_policy: get.disk_failure_policy(),
             commit_failure_policy: get.commit_failure_policy(),
-            memtables: get.memtables()?,
             memtable_space: get.memtable_space(),
             memtable_keeps_flushed: get.bool("memtable_keeps_flushed"),
             file_cache_size: get.some_base("file_cache_size"),
@@ -124,9 +121,7 @@ impl Config {
             background_disk_is_direct: get.text("io_background_access_mode") == "direct",
             flush_compression: get.flush_compression(),
             concurrent_compactors: get.compactors()?,
-            default_compaction: get.default_compaction(),
-            compacts_from_start: get.bool("autocompaction_on_startup_enabled"),
-            names_table_ids: get.bool("use_deterministic_table_id"),
+            tables: get.tables()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),
             auto_snapshot: get.bool("auto_snapshot"),
             incremental_backups: get.bool("incremental_backups"),
@@ -152,7 +147,6 @@ impl Config {
             metrics_port: get.port("metrics_port"),
             admin: get.admin()?,
             data_dir,
-            warnings: Vec::new(),
             values: Values::new(),
             origins: Origins::new(),
         })

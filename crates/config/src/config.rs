@@ -1,7 +1,6 @@
 //! The typed configuration: what the keys that are served come to, defaults and derived
 //! values included.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,9 +8,10 @@ use crate::error::Result;
 use crate::key::{Key, Value};
 use crate::origin::Origins;
 use crate::section::{
-    Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
-    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining,
-    LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches, ServerTls, Streams, Timeouts,
+    Auth, BatchlogEndpoints, Beside, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
+    DiskFailurePolicy, DynamicSnitch, FlushCompression, Given, Hints, Host, Internode,
+    InternodeCompression, Joining, LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches,
+    ServerTls, Streams, Tables, Timeouts,
 };
 use crate::table::Index;
 use crate::values::{self, Settings, Source, Values};
@@ -79,10 +79,8 @@ pub struct Config {
     pub ring_delay: Duration,
     /// What is set of connections between nodes.
     pub internode: Internode,
-    /// The file that this was read from, if there is one.
-    pub file: Option<PathBuf>,
-    /// What was set over it, each as `key=value`.
-    pub overrides: Vec<String>,
+    /// Where this came from.
+    pub given: Given,
     /// `endpoint_snitch`, without its package.
     pub snitch: String,
     /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where
@@ -90,10 +88,8 @@ pub struct Config {
     pub dynamic_snitch: Option<DynamicSnitch>,
     /// `batchlog_endpoint_strategy`.
     pub batchlog_endpoints: BatchlogEndpoints,
-    /// The text of `cassandra-rackdc.properties`, if it is there.
-    pub rack_dc: Option<String>,
-    /// The text of `cassandra-topology.properties`, if it is there.
-    pub topology: Option<String>,
+    /// The files beside `cassandra.yaml`.
+    pub beside: Beside,
     /// `auth_read_consistency_level` and `auth_write_consistency_level`, by name: of roles and
     /// rights, in a ring of several nodes.
     pub auth_levels: [String; 2],
@@ -135,8 +131,6 @@ pub struct Config {
     pub max_mutation_size: u64,
     /// `commitlog_compression`.
     pub commitlog_compression: Option<LogCompression>,
-    /// The text of `commitlog_archiving.properties`, if there is one.
-    pub commitlog_archiving: String,
     /// `commitlog_ignore_replay_errors`.
     pub commitlog_ignore_replay_errors: bool,
     /// `cdc_enabled` and the keys that go with it.
@@ -146,8 +140,6 @@ pub struct Config {
     /// `commit_failure_policy`.
     pub commit_failure_policy: CommitFailurePolicy,
 
-    /// Names of `memtable.configurations` besides `default`.
-    pub memtables: Vec<String>,
     /// `memtable_heap_space` and `memtable_offheap_space` together, in bytes; `None` where
     /// neither is set: to be taken from the memory budget.
     pub memtable_space: Option<u64>,
@@ -174,12 +166,8 @@ pub struct Config {
     pub flush_compression: FlushCompression,
     /// `concurrent_compactors`; `None`: to be taken from the machine.
     pub concurrent_compactors: Option<u32>,
-    /// `default_compaction`: the options of tables that name no compaction, `class` among them.
-    pub default_compaction: Option<BTreeMap<String, String>>,
-    /// `autocompaction_on_startup_enabled`.
-    pub compacts_from_start: bool,
-    /// `use_deterministic_table_id`: does a new table's id follow from its name?
-    pub names_table_ids: bool,
+    /// What is set of tables.
+    pub tables: Tables,
     /// `compaction_throughput`, in bytes a second; `None`: no limit.
     pub compaction_throughput: Option<u64>,
     /// `auto_snapshot`.
@@ -231,9 +219,6 @@ pub struct Config {
     pub metrics_port: u16,
     /// `admin_address` and `admin_port`, where `admin_enabled` is true.
     pub admin: Option<(Host, u16)>,
-
-    /// What the operator should know of the configuration, besides what [`Self::notes`] finds.
-    pub warnings: Vec<String>,
 
     pub(crate) values: Values,
     pub(crate) origins: Origins,
@@ -311,7 +296,7 @@ impl Config {
         Self::from_files(Source { name: None, text }, None)
     }
 
-    /// Reads `cassandra.yaml` and, where it is there, the file of Helenus' own keys, `helenus.yaml`.
+    /// Reads `cassandra.yaml` and, where it is there, `helenus.yaml`, which has Helenus' own keys.
     /// The former may have these keys too, which is worth a warning.
     ///
     /// # Errors
@@ -321,7 +306,7 @@ impl Config {
         let (settings, misplaced) = values::read_both(&index, cassandra, own);
         let mut config = Self::build(&index, settings)?;
         if !misplaced.is_empty() {
-            config.warnings.push(format!(
+            config.given.warnings.push(format!(
                 "cassandra.yaml has keys that are not Cassandra's, which refuses them: {}; they \
                  have effect; move them to {OWN_FILE} beside it",
                 misplaced.join(", ")
@@ -361,7 +346,7 @@ impl Config {
         values.append(&mut set);
         let built = Self::build(&index, Settings { values, origins, errors: Vec::new() })?;
         let old = std::mem::replace(self, built);
-        self.warnings = old.warnings;
+        self.given.warnings = old.given.warnings;
         Ok(())
     }
 
@@ -405,6 +390,6 @@ impl Config {
             [key] => format!("the setting {key} has no effect: {why}"),
             keys => format!("the settings {} have no effect: {why}", keys.join(", ")),
         });
-        no_effect.chain(self.warnings.iter().cloned()).collect()
+        no_effect.chain(self.given.warnings.iter().cloned()).collect()
     }
 }

@@ -18,7 +18,8 @@ const fn dropped(name: &'static str, since: &'static str, instead: &'static str)
 
 const THRIFT: &str = "remove it; clients use the native protocol, of which \
                       native_transport_port and native_transport_* say the rest";
-const SCHEDULER: &str = "remove it; native_transport_max_concurrent_connections and native_transport_max_request_data_in_flight limit requests";
+const SCHEDULER: &str = "remove it; native_transport_max_concurrent_connections and \
+                         native_transport_max_request_data_in_flight limit requests";
 const REMOVE: &str = "remove it; nothing stands in its place";
 const CACHES: &str = "remove it; memtable_heap_space and the *_cache_size keys limit memory";
 

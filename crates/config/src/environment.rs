@@ -159,8 +159,8 @@ impl Environment {
             config.set(&memory)?;
             all.push(memory);
         }
-        config.overrides = all;
-        config.warnings.extend(self.warnings);
+        config.given.overrides = all;
+        config.given.warnings.extend(self.warnings);
         Ok(())
     }
 }
@@ -249,7 +249,8 @@ mod tests {
                        -Dcassandra.replace_address_first_boot=10.0.0.1 \
                        -Dcassandra.skip_wait_for_gossip_to_settle=0 \
                        -Dcassandra.superuser_setup_delay_ms=0 -Dcassandra.storagedir=/d \
-                       -Dcassandra.consistent.rangemovement=false -Dcassandra.load_ring_state=false";
+                       -Dcassandra.consistent.rangemovement=false \
+                       -Dcassandra.load_ring_state=false";
         let more = "-Dcassandra.allow_unsafe_join=true -Dcassandra.join_ring=true";
         let environment = read(&[(OPTIONS, options), (EXTRA_OPTIONS, more)]).unwrap();
         assert_eq!(
@@ -275,8 +276,8 @@ mod tests {
         assert_eq!(config.initial_tokens, [1, 2, 3]);
         assert_eq!((config.num_tokens, config.ring_delay.as_secs()), (3, 1));
         assert!(!config.joining.is_consistent && config.joining.at_start);
-        assert_eq!(config.overrides.len(), 8);
-        assert_eq!(config.warnings.len(), 1);
+        assert_eq!(config.given.overrides.len(), 8);
+        assert_eq!(config.given.warnings.len(), 1);
     }
 
     #[test]
@@ -323,7 +324,7 @@ mod tests {
         let mut config = Config::default();
         let set = vec!["memory_budget=200MiB".to_owned()];
         read(&[(HEAP, "4G")]).unwrap().apply(&mut config, set).unwrap();
-        assert_eq!((config.memory(), config.overrides.len()), (200 << 20, 1));
+        assert_eq!((config.memory(), config.given.overrides.len()), (200 << 20, 1));
     }
 
     #[test]

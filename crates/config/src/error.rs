@@ -105,7 +105,7 @@ pub enum Error {
         other: String,
     },
     /// One of the others, and where it stands.
-    #[error("{}line {line}: {error}", file.as_ref().map(|file| format!("{file} ")).unwrap_or_default())]
+    #[error("{}line {line}: {error}", with_space(file.as_deref()))]
     At {
         /// The file, if the text came with a name.
         file: Option<String>,
@@ -115,7 +115,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// All that stops the start, where that is more than one thing.
-    #[error("{} settings stop the start:{}", errors.len(), errors.iter().map(|e| format!("\n  {e}")).collect::<String>())]
+    #[error("{} settings stop the start:{}", errors.len(), lines(errors))]
     Several {
         /// Each, by file and line.
         errors: Vec<Error>,
@@ -125,10 +125,20 @@ pub enum Error {
     Override(String),
 }
 
+/// The name of a file before a line of it.
+fn with_space(file: Option<&str>) -> String {
+    file.map(|file| format!("{file} ")).unwrap_or_default()
+}
+
+/// Each on a line of its own.
+fn lines(errors: &[Error]) -> String {
+    errors.iter().map(|error| format!("\n  {error}")).collect()
+}
+
 impl Error {
     /// One error of all these; nothing of none.
     pub(crate) fn of_all(mut errors: Vec<Self>) -> Option<Self> {
-        // by name of the file, for `cassandra.yaml` comes first; overrides have no place and are last
+        // by the file's name, for `cassandra.yaml` comes first; overrides have no place: last
         errors.sort_by_key(|error| match error {
             Self::At { file, line, .. } => (false, file.clone(), *line),
             _ => (true, None, 0),

@@ -43,11 +43,11 @@ pub use key::{Key, Kind, Standing, Value};
 pub use old::{Meaning, OLD, Old};
 pub use quantity::{Bound, Quantity, Unit};
 pub use section::{
-    Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
-    DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
-    InternodeCompression, InternodeEncryption, Joining, LogCompression, NativeTransport, ReadSizes,
-    Repair, Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts,
-    TlsStores, TokenAllocation, TokenMethod,
+    Auth, AuthCache, BatchlogEndpoints, Beside, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
+    DiskFailurePolicy, DynamicSnitch, FlushCompression, Given, Hints, Host, Internode,
+    InternodeCapacity, InternodeCompression, InternodeEncryption, Joining, LogCompression,
+    NativeTransport, ReadSizes, Repair, Replaces, SavedCache, SavedCaches, ServerTls, Store,
+    StreamLimits, Streams, Tables, Timeouts, TlsStores, TokenAllocation, TokenMethod,
 };
 pub use table::keys;
 pub use table::own::MAX_SHARDS;

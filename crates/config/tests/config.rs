@@ -66,8 +66,8 @@ fn refusals_name_key_value_and_what_is_expected() {
     assert_eq!(refusal("frobnication: 1"), "line 1: unknown key frobnication");
     assert_eq!(
         refusal("read_request_timeout: 5000"),
-        "line 1: read_request_timeout: \"5000\" is not accepted: expected a duration such as 10ms: a \
-         whole number and one of ms, s, m, h, d (case matters), less than 9223372036854775807ms"
+        "line 1: read_request_timeout: \"5000\" is not accepted: expected a duration such as 10ms: \
+         a whole number and one of ms, s, m, h, d (case matters), less than 9223372036854775807ms"
     );
     assert_eq!(
         refusal("auto_snapshot: maybe"),
@@ -81,8 +81,8 @@ fn refusals_name_key_value_and_what_is_expected() {
     assert_eq!(refusal("num_tokens: 1\nnum_tokens: 2"), "line 2: duplicate key num_tokens");
     assert_eq!(
         refusal("read_request_timeout: 5s\nread_request_timeout_in_ms: 5000"),
-        "line 2: read_request_timeout_in_ms is the old name of read_request_timeout, which is set as \
-         well: keep read_request_timeout"
+        "line 2: read_request_timeout_in_ms is the old name of read_request_timeout, which is set \
+         as well: keep read_request_timeout"
     );
     assert_eq!(
         refusal("storage_port: 70000"),

@@ -1,5 +1,5 @@
-//! Files as they are found: those that Cassandra ships, those of former releases, and those of which
-//! much is wrong; and the file of Helenus' own keys.
+//! Files as they are found: those that Cassandra ships, those of former releases, and those of
+//! which much is wrong; and the file of Helenus' own keys.
 
 use config::{Config, DROPPED, Source};
 
@@ -29,7 +29,7 @@ fn what_cassandra_ships_is_accepted() {
         assert!(notes.len() <= 3, "{release}: {notes:?}");
     }
     let config = Config::from_yaml(SHIPPED_50).unwrap();
-    assert_eq!(config.memtables, ["skiplist", "trie"]);
+    assert_eq!(config.tables.memtables, ["skiplist", "trie"]);
 }
 
 /// Formats and features that are not there yet, and nothing else.
@@ -95,7 +95,7 @@ fn keys_that_cassandra_dropped_are_named_with_what_stands_in_their_place() {
 fn memtables_are_those_of_the_configuration() {
     let of = |options: &str| {
         let yaml = format!("memtable: {{ configurations: {{ {options} }} }}");
-        Config::from_yaml(&yaml).map(|config| config.memtables).map_err(|e| e.to_string())
+        Config::from_yaml(&yaml).map(|config| config.tables.memtables).map_err(|e| e.to_string())
     };
     let good = "a: { class_name: TrieMemtable, parameters: { shards: 4 } }, b: { inherits: a }, \
                 default: { inherits: b }, c: { inherits: default }";

@@ -121,7 +121,7 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     let address = server_settings(config)?.listen;
     let _lock = prepare_directories(env, config).await?;
     let booted = cluster::boot(engine, config).await?;
-    if !config.compacts_from_start {
+    if !config.tables.compact_from_start {
         hold_compactions(engine);
     }
     let certificates = FirstCertificates::read(env, config).await?;

@@ -1,5 +1,5 @@
-//! Asks the metadata service of a cloud where this machine is, before the node starts: HTTP/1.1, one
-//! request a connection.
+//! Asks the metadata service of a cloud where this machine is, before the node starts: HTTP/1.1,
+//! one request a connection.
 
 use std::net::{IpAddr, SocketAddr};
 

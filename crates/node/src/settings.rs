@@ -53,7 +53,7 @@ fn log_settings(config: &Config) -> Result<LogSettings, NodeError> {
         compression: compression.transpose()?,
         mutation_bytes_max: Some(config.max_mutation_size as usize),
         goes_on_after_failure: config.commit_failure_policy == CommitFailurePolicy::Ignore,
-        archiving: Archiving::parse(&config.commitlog_archiving)?,
+        archiving: Archiving::parse(&config.beside.commitlog_archiving)?,
         cdc: config.cdc.as_ref().map(|cdc| CdcOptions {
             directory: cdc.directory.clone(),
             total_bytes: cdc.total_space,

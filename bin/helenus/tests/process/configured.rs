@@ -1,5 +1,5 @@
-//! Configurations as operators have them: the files of Cassandra's releases, a file of which much is
-//! wrong, two files, and the environment.
+//! Configurations as operators have them: the files of Cassandra's releases, a file of which much
+//! is wrong, two files, and the environment.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

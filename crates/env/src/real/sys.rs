@@ -55,8 +55,8 @@ pub(super) fn pin_to(n: usize) -> io::Result<()> {
 pub(super) fn interfaces() -> io::Result<Vec<(String, IpAddr)>> {
     let mut found = Vec::new();
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: the call fills in a list, which is whole until it is freed below; each entry's name is
-    // a C string, and its address, where there is one, has the size that its family says.
+    // SAFETY: the call fills in a list, which is whole until it is freed below; each entry's name
+    // is a C string, and its address, where there is one, has the size that its family says.
     unsafe {
         check(libc::getifaddrs(&mut list))?;
         let mut next = list;

@@ -1,9 +1,12 @@
-//! `memtable.configurations`: which there are, by the rules of `schema.MemtableParams`. They are all
-//! alike here; tables may name them.
+//! What is set of tables. Of `memtable.configurations` that is which there are, by the rules of
+//! `schema.MemtableParams`: they are all alike here, and tables may name them.
+
+use std::collections::BTreeMap;
 
 use super::{Get, class};
 use crate::error::Result;
 use crate::key::Value;
+use crate::section::{LogCompression, Tables};
 
 const KEY: &str = "memtable.configurations";
 /// The one that tables have which name none.
@@ -13,8 +16,23 @@ const PACKAGE: &str = "org.apache.cassandra.db.memtable.";
 const CLASSES: [&str; 3] = ["SkipListMemtable", "ShardedSkipListMemtable", "TrieMemtable"];
 
 impl Get<'_> {
+    pub fn tables(&self) -> Result<Tables> {
+        Ok(Tables {
+            default_compaction: self.default_compaction(),
+            compact_from_start: self.bool("autocompaction_on_startup_enabled"),
+            have_ids_by_name: self.bool("use_deterministic_table_id"),
+            memtables: self.memtables()?,
+        })
+    }
+
+    fn default_compaction(&self) -> Option<BTreeMap<String, String>> {
+        let LogCompression { class, mut parameters } = self.compression("default_compaction")?;
+        parameters.insert("class".to_owned(), class);
+        Some(parameters)
+    }
+
     /// The names of configurations besides `default`.
-    pub fn memtables(&self) -> Result<Vec<String>> {
+    fn memtables(&self) -> Result<Vec<String>> {
         let Value::Map(configurations) = self.value(KEY) else { return Ok(Vec::new()) };
         for (name, options) in &configurations {
             self.check_memtable(name, options, &configurations)?;
