@@ -126,7 +126,7 @@ fn what_we_do_not_serve_stops_the_start() {
         "network_authorizer: CassandraNetworkAuthorizer",
         "role_manager: { class_name: com.example.Roles }",
         "partitioner: org.apache.cassandra.dht.RandomPartitioner",
-        "endpoint_snitch: Ec2Snitch",
+        "endpoint_snitch: CloudstackSnitch",
         "storage_compatibility_mode: NONE",
         "client_encryption_options: { enabled: true, require_endpoint_verification: true }",
         "client_encryption_options: { optional: true, store_type: BCFKS }",
