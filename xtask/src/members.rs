@@ -216,7 +216,7 @@ pub fn start_with(layout: &Layout, heap: &str) -> Outcome<Vec<Member>> {
     for member in &members {
         match member.is_ours {
             false => start_cassandra(member, &seed, layout, heap)?,
-            true => start_helenus(member, &seed, layout, "auto_bootstrap: false\n")?,
+            true => start_helenus(member, &seed, layout, ["auto_bootstrap: false\n", ""])?,
         }
     }
     Ok(members)
@@ -231,7 +231,7 @@ pub fn join(layout: &Layout, member: &Member, heap: &str, most: Duration) -> Out
             machine::run(start.env("WAIT", most.as_secs().to_string()))
         }
         true => {
-            configure(member, &layout.seed(), layout, "ring_delay: 1s\n")?;
+            configure(member, &layout.seed(), layout, ["", "ring_delay: 1s\n"])?;
             launch_within(member, layout.release, most)
         }
     }
@@ -276,13 +276,14 @@ fn start_of_cassandra(member: &Member, seed: &str, layout: &Layout, heap: &str) 
     start
 }
 
-fn start_helenus(member: &Member, seed: &str, layout: &Layout, more: &str) -> Outcome {
+fn start_helenus(member: &Member, seed: &str, layout: &Layout, more: [&str; 2]) -> Outcome {
     configure(member, seed, layout, more)?;
     launch(member, layout.release)
 }
 
-/// Writes the configuration of a Helenus into its directory.
-fn configure(member: &Member, seed: &str, layout: &Layout, more: &str) -> Outcome {
+/// Writes the configuration of a Helenus into its directory, with more lines of `cassandra.yaml`
+/// and of `helenus.yaml`.
+fn configure(member: &Member, seed: &str, layout: &Layout, [more, own]: [&str; 2]) -> Outcome {
     let conf = member.dir.join("conf");
     fs::create_dir_all(&conf)?;
     let yaml = conf.join("cassandra.yaml");
@@ -290,8 +291,9 @@ fn configure(member: &Member, seed: &str, layout: &Layout, more: &str) -> Outcom
     let memory = layout.memory.as_ref();
     let memory = memory.map(|bytes| format!("memory_budget: {bytes}\nmemory_pretouch: true\n"));
     let memory = memory.unwrap_or_default();
+    fs::write(conf.join("helenus.yaml"), format!("{shards}{memory}{own}"))?;
     let settings = format!(
-        "{shards}{memory}cluster_name: {CLUSTER}\nnum_tokens: {}\n{more}{}\n\
+        "cluster_name: {CLUSTER}\nnum_tokens: {}\n{more}{}\n\
          endpoint_snitch: GossipingPropertyFileSnitch\n\
          seed_provider: [ {{ class_name: SimpleSeedProvider, parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n",
         layout.tokens, layout.settings

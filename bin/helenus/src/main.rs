@@ -1,6 +1,9 @@
 //! `helenus`: a node of Apache Cassandra. Composition only: command line, configuration, shards.
 #![forbid(unsafe_code)]
 
+mod cloud;
+mod configuration;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,7 +21,7 @@ static HEAP: heap::Heap = heap::Heap;
 #[derive(Debug, Parser)]
 #[command(name = "helenus", version, about)]
 struct Arguments {
-    /// The `cassandra.yaml` to read [default: built-in defaults].
+    /// The `cassandra.yaml` to read [default: the one in CASSANDRA_CONF, or built-in defaults].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Overrides one key of the configuration; may be repeated.
@@ -42,69 +45,6 @@ struct Arguments {
     /// Writes this machine's counters into the table demo.machine once a second.
     #[arg(long)]
     demo: bool,
-}
-
-/// The file that says how the commit log is archived and restored, beside the configuration.
-const ARCHIVING: &str = "commitlog_archiving.properties";
-
-/// Labels of metrics under k8ssandra's names, and the variables of the environment that give them,
-/// as k8ssandra's operator sets them.
-const METRIC_LABELS: &[(&str, &str)] = &[("pod_name", "POD_NAME"), ("node_name", "NODE_NAME")];
-
-fn metric_labels() -> Vec<(&'static str, String)> {
-    #[expect(clippy::disallowed_methods, reason = "k8ssandra's operator says it there")]
-    let value = |variable: &str| std::env::var(variable).ok();
-    METRIC_LABELS.iter().filter_map(|(label, of)| Some((*label, value(of)?))).collect()
-}
-
-/// The text of a file beside the configuration, if it is there.
-fn read_beside(path: &std::path::Path, name: &str) -> Result<Option<String>, String> {
-    #[expect(clippy::disallowed_methods, reason = "no shard runs yet")]
-    let text = std::fs::read_to_string(path.with_file_name(name));
-    match text {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        text => text.map(Some).map_err(|error| format!("{name}: {error}")),
-    }
-}
-
-fn configuration(arguments: &Arguments) -> Result<Config, String> {
-    let mut config = match &arguments.config {
-        None => Config::default(),
-        Some(path) => {
-            #[expect(clippy::disallowed_methods, reason = "no shard runs yet")]
-            let text = std::fs::read_to_string(path);
-            let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
-            Config::from_yaml(&text).map_err(|error| format!("{}: {error}", path.display()))?
-        }
-    };
-    let mut settings = Vec::new();
-    if let Some(directory) = &arguments.data_dir {
-        settings.push(format!("data_dir={}", directory.display()));
-    }
-    if let Some(address) = &arguments.listen {
-        settings.push(format!("listen_address={address}"));
-        settings.push(format!("rpc_address={address}"));
-    }
-    let numbers = [
-        ("native_transport_port", arguments.native_port.map(u32::from)),
-        ("storage_port", arguments.storage_port.map(u32::from)),
-        ("shards", arguments.shards),
-    ];
-    settings.extend(numbers.iter().filter_map(|(key, value)| value.map(|v| format!("{key}={v}"))));
-    settings.extend(arguments.set.iter().cloned());
-    let overrides = settings.iter().map(String::as_str);
-    config.set_all(overrides).map_err(|error| error.to_string())?;
-    config.overrides = settings;
-    config.metric_labels = metric_labels();
-    config.file = arguments.config.clone();
-    if let Some(path) = &arguments.config {
-        // Cassandra looks for them where its yaml is
-        let beside = |name| read_beside(path, name);
-        config.commitlog_archiving = beside(ARCHIVING)?.unwrap_or_default();
-        config.rack_dc = beside(ring::RackDc::FILE)?;
-        config.topology = beside(ring::Topology::FILE)?;
-    }
-    Ok(config)
 }
 
 fn run(config: Config, demo: bool) -> Result<(), NodeError> {
@@ -182,7 +122,9 @@ fn announce(ready: &Ready) {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let demo = arguments.demo;
-    let result = configuration(&arguments).and_then(|c| run(c, demo).map_err(|e| e.to_string()));
+    let configured = configuration::environment()
+        .and_then(|environment| configuration::configuration(&arguments, environment));
+    let result = configured.and_then(|c| run(c, demo).map_err(|e| e.to_string()));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

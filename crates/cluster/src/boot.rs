@@ -45,6 +45,9 @@ pub enum BootError {
     /// The stored schema makes no sense.
     #[error("cannot read the stored schema: {0}")]
     Schema(String),
+    /// `default_compaction` makes no sense.
+    #[error("default_compaction: {0}")]
+    DefaultCompaction(String),
     /// Where the node is cannot be told.
     #[error(transparent)]
     Snitch(#[from] ring::SnitchError),
@@ -139,6 +142,7 @@ pub async fn boot(engine: &Rc<Engine>, config: &Config) -> Result<Booted, BootEr
     let mut replay = node.replay(&|table| table.id == local_id, &BTreeMap::new()).await?;
     replay.notes.extend(notes);
     let saved = internal::read_row(engine, &local, b"local").await?;
+    check_default_compaction(config)?;
     let snitch = snitch(config)?;
     let identity = identity(&env, config, &snitch, saved.as_ref())?;
     let own = saved.as_ref().and_then(host_id).unwrap_or_else(|| random_uuid(&env));
@@ -185,18 +189,29 @@ fn host_id(cells: &Cells) -> Option<[u8; 16]> {
     cells.get("host_id")?.values().next()?.as_slice().try_into().ok()
 }
 
+/// A new table must be able to have it.
+fn check_default_compaction(config: &Config) -> Result<(), BootError> {
+    let Some(compaction) = &config.tables.default_compaction else { return Ok(()) };
+    let options = compaction.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let properties = [("compaction".to_owned(), schema::PropertyValue::Map(options))];
+    let checked = schema::TableParams::from_properties(&properties, &[]);
+    checked.map(drop).map_err(|error| BootError::DefaultCompaction(error.to_string()))
+}
+
 fn address(key: &'static str, host: &config::Host) -> Result<std::net::IpAddr, BootError> {
     match host {
         config::Host::Ip(ip) => Ok(*ip),
-        config::Host::Name(name) => Err(BootError::Address { key, value: name.clone() }),
+        config::Host::Name(name) | config::Host::Interface { name, .. } => {
+            Err(BootError::Address { key, value: name.clone() })
+        }
     }
 }
 
 fn snitch(config: &Config) -> Result<ring::Snitch, BootError> {
     let ip = address("broadcast_address", &config.broadcast_address)?;
     let local = Address::new(ip, config.storage_port);
-    let (rack_dc, topology) = (config.rack_dc.as_deref(), config.topology.as_deref());
-    Ok(ring::Snitch::new(&config.snitch, rack_dc, topology, local)?)
+    let config::Beside { rack_dc, topology, .. } = &config.beside;
+    Ok(ring::Snitch::new(&config.snitch, rack_dc.as_deref(), topology.as_deref(), local)?)
 }
 
 fn identity(

@@ -36,6 +36,9 @@ use crate::write::Writes;
 
 /// How long a request waits before it is planned anew, for an alteration to reach this shard.
 const REPLAN_PAUSE: Duration = Duration::from_millis(1);
+/// Cassandra's words (`UseStatement.validate`).
+const USE_PROHIBITED: &str =
+    "USE statements prohibited. (see use_statements_enabled in cassandra.yaml)";
 
 /// Runs the requests of clients.
 pub struct Coordinator {
@@ -237,7 +240,11 @@ impl Coordinator {
     }
 
     fn use_keyspace(&self, keyspace: &str) -> Outcome {
-        let checked = cql::ddl::check_use(keyspace, &self.shard.schema()).map_err(cql_error);
+        let checked = match self.shard.config.use_statements_enabled {
+            true => cql::ddl::check_use(keyspace, &self.shard.schema()),
+            false => Err(CqlError::invalid(USE_PROHIBITED)),
+        };
+        let checked = checked.map_err(cql_error);
         Outcome::new(checked.map(|()| Answer::SetKeyspace(keyspace.to_owned())), Vec::new())
     }
 

@@ -15,9 +15,10 @@ use cql::permission::is_system;
 use env::sync::Semaphore;
 use protocol::{Change, ErrorDetail, ErrorResponse, Event, SchemaChange, Target};
 use rows::Mutation;
+use schema::change::Action;
 use schema::{
-    ChangeKind, ChangeOptions, Keyspace, Schema, SchemaError, SchemaEvent, SchemaMutation,
-    SchemaState, Table, TableId,
+    ChangeKind, ChangeOptions, Keyspace, PropertyValue, Schema, SchemaError, SchemaEvent,
+    SchemaMutation, SchemaState, Table, TableId,
 };
 use storage::shards::Remote;
 use storage::snapshot::Snapshot;
@@ -35,6 +36,9 @@ use crate::schema_ring::{News, Origin, SchemaRefused, Version, Watcher};
 use crate::shard_context::{STATEMENT, ShardContext};
 use crate::statements::Statements;
 use crate::virtual_tables::VirtualTables;
+
+/// The property that `default_compaction` stands in for.
+const COMPACTION: &str = "compaction";
 
 /// The schema, where it is changed: on the first shard.
 struct Owned {
@@ -189,6 +193,7 @@ impl SchemaOwner {
         let options = ChangeOptions {
             datacenters: self.data_centers(),
             default_replication: self.shard.config.default_keyspace_rf,
+            memtables: self.shard.config.tables.memtables.clone(),
             drop_compact_storage: self.shard.config.drop_compact_storage_enabled,
             keeps_compact_storage: self.keeps_compact.get().and_then(|asks| asks()),
             masking: self.shard.config.dynamic_data_masking_enabled,
@@ -204,10 +209,16 @@ impl SchemaOwner {
         if let Some(guard) = guard {
             guard.asked(&mut change, &before).map_err(cql_error)?;
         }
+        self.complete(&mut change);
         // A change that is older than what it changes, by the clock of another node, would be none.
         let newest = owner.state.borrow().rows().newest(&change.keyspace);
         let timestamp = newest.map_or(timestamp, |newest| timestamp.max(newest.saturating_add(1)));
-        let id = TableId(self.shard.time_uuid());
+        let id = match &change.action {
+            Action::CreateTable(create) if self.shard.config.tables.have_ids_by_name => {
+                TableId::of_name(&change.keyspace, &create.table)
+            }
+            _ => TableId(self.shard.time_uuid()),
+        };
         // The change is tried on a copy: until it is durable, it has not happened.
         let mut state = owner.state.borrow().clone();
         let applied = state.change(&change, timestamp, id, &options).map_err(schema_error)?;
@@ -220,6 +231,16 @@ impl SchemaOwner {
         self.install(owner, state, &applied.mutations, &applied.events).await?;
         self.tell(owner, Origin::Here, &applied.mutations);
         Ok((applied.event.as_ref().map(change_of), applied.warnings))
+    }
+
+    /// Gives a new table the compaction of `default_compaction`, where its statement names none.
+    fn complete(&self, change: &mut schema::SchemaChange) {
+        let Some(compaction) = &self.shard.config.tables.default_compaction else { return };
+        let Action::CreateTable(create) = &mut change.action else { return };
+        if create.properties.iter().all(|(name, _)| name != COMPACTION) {
+            let options = compaction.iter().map(|(name, value)| (name.clone(), value.clone()));
+            create.properties.push((COMPACTION.to_owned(), PropertyValue::Map(options.collect())));
+        }
     }
 
     /// Makes a changed state the schema of the node: its rows durable first, then every shard under

@@ -4,24 +4,60 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::get::Get;
 use crate::guardrails;
+use crate::origin::{Origins, located};
+use crate::section::{Beside, Given};
 use crate::served::check_standing;
 use crate::table::Index;
-use crate::values::Values;
+use crate::values::{Settings, Values};
 
 impl Config {
     /// A configuration of values that may stand beside each other.
-    pub(crate) fn build(index: &Index, values: Values) -> Result<Self> {
-        check_standing(index, &values)?;
-        let get = Get { index, values: &values };
+    ///
+    /// # Errors
+    /// One, of all that is wrong: a value that is refused is left out, and the rest is looked at.
+    pub(crate) fn build(index: &Index, settings: Settings) -> Result<Self> {
+        let Settings { values, origins, mut errors } = settings;
+        let mut left = values.clone();
+        for error in check_standing(index, &values) {
+            error.key().map(|key| left.remove(key));
+            errors.push(located(&origins, error));
+        }
+        let made = loop {
+            match Self::of_values(index, &left) {
+                Ok(config) => break Some(config),
+                Err(error) => {
+                    let set =
+                        error.key().and_then(|key| left.remove_entry(key)).map(|(key, _)| key);
+                    let is_first = errors.is_empty();
+                    if is_first || set.is_some_and(|key| !hangs_on(key, &left, &values)) {
+                        errors.push(located(&origins, error));
+                    }
+                    if set.is_none() {
+                        break None;
+                    }
+                }
+            }
+        };
+        match (Error::of_all(errors), made) {
+            (None, Some(config)) => Ok(Self { values, origins, ..config }),
+            (Some(error), _) => Err(error),
+            (None, None) => unreachable!("without a configuration there is an error"),
+        }
+    }
+
+    fn of_values(index: &Index, values: &Values) -> Result<Self> {
+        let get = Get { index, values };
         get.check_max_value_size()?;
         let config = Self::of(&get)?;
         guardrails::check(&get)?;
         check_directories(&get, &config)?;
         get.check_classes()?;
-        Ok(Self { values, ..config })
+        get.check_access_mode()?;
+        get.check_startup_checks()?;
+        Ok(config)
     }
 
     /// Every field by its keys, whatever the others are.
@@ -49,12 +85,10 @@ impl Config {
             snitch: get.snitch()?,
             dynamic_snitch: get.dynamic_snitch()?,
             batchlog_endpoints: get.batchlog_endpoints(),
-            file: None,
-            overrides: Vec::new(),
-            metric_labels: Vec::new(),
-            rack_dc: None,
-            topology: None,
+            given: Given::default(),
+            beside: Beside::default(),
             auth_levels: get.auth_levels()?,
+            use_statements_enabled: get.bool("use_statements_enabled"),
             default_keyspace_rf: get.count("default_keyspace_rf")?,
             drop_compact_storage_enabled: get.bool("drop_compact_storage_enabled"),
             dynamic_data_masking_enabled: get.bool("dynamic_data_masking_enabled"),
@@ -72,7 +106,6 @@ impl Config {
             commitlog_total_space: get.some_base("commitlog_total_space"),
             max_mutation_size: get.max_mutation_size()?,
             commitlog_compression: get.commitlog_compression(),
-            commitlog_archiving: String::new(),
             commitlog_ignore_replay_errors: get.bool("commitlog_ignore_replay_errors"),
             cdc: get.cdc(&data_dir),
             disk_failure_policy: get.disk_failure_policy(),
@@ -88,6 +121,7 @@ impl Config {
             background_disk_is_direct: get.text("io_background_access_mode") == "direct",
             flush_compression: get.flush_compression(),
             concurrent_compactors: get.compactors()?,
+            tables: get.tables()?,
             compaction_throughput: get.some_base("compaction_throughput").filter(|v| *v != 0),
             auto_snapshot: get.bool("auto_snapshot"),
             incremental_backups: get.bool("incremental_backups"),
@@ -115,8 +149,25 @@ impl Config {
             admin: get.admin()?,
             data_dir,
             values: Values::new(),
+            origins: Origins::new(),
         })
     }
+}
+
+/// Keys that a rule about the first one looks at: it says nothing once one of these was left out.
+const HANGS_ON: &[(&str, &[&str])] = &[
+    ("authorizer.class_name", &["authenticator.class_name"]),
+    ("commitlog_sync", &["commitlog_sync_period", "commitlog_sync_group_window"]),
+    ("initial_token", &["num_tokens"]),
+    ("max_mutation_size", &["commitlog_segment_size"]),
+    ("num_tokens", &["initial_token"]),
+    ("rpc_address", &["broadcast_rpc_address"]),
+];
+
+/// Does a refusal of `key` follow from another one, whose value is not among those `left`?
+fn hangs_on(key: &str, left: &Values, all: &Values) -> bool {
+    let is_out = |other: &&str| all.contains_key(*other) && !left.contains_key(*other);
+    HANGS_ON.iter().any(|(of, others)| *of == key && others.iter().any(|other| is_out(&other)))
 }
 
 /// The folder that a key names, else one below the node's own.

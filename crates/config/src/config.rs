@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::Result;
-use crate::key::{Key, Standing, Value};
+use crate::key::{Key, Value};
+use crate::origin::Origins;
 use crate::section::{
-    Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
-    DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining,
-    LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches, ServerTls, Streams, Timeouts,
+    Auth, BatchlogEndpoints, Beside, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
+    DiskFailurePolicy, DynamicSnitch, FlushCompression, Given, Hints, Host, Internode,
+    InternodeCompression, Joining, LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches,
+    ServerTls, Streams, Tables, Timeouts,
 };
 use crate::table::Index;
-use crate::values::{self, Values};
+use crate::values::{self, Settings, Source, Values};
 
 /// What a node is started with when nothing is configured: Cassandra's defaults, and for the
 /// keys that have none, the choices of the file that a release ships.
@@ -29,6 +31,9 @@ seed_provider: { class_name: SimpleSeedProvider, parameters: { seeds: '' } }
 
 /// The memory that a node takes where `memory_budget` is not set: small enough for a laptop.
 pub(crate) const MEMORY_BUDGET: u64 = 1 << 30;
+
+/// The file of Helenus' own keys, beside `cassandra.yaml`.
+pub const OWN_FILE: &str = "helenus.yaml";
 
 const SYNC: &str = "commitlog_sync";
 const SYNC_PERIOD: &str = "commitlog_sync_period";
@@ -74,12 +79,8 @@ pub struct Config {
     pub ring_delay: Duration,
     /// What is set of connections between nodes.
     pub internode: Internode,
-    /// The file that this was read from, if there is one.
-    pub file: Option<PathBuf>,
-    /// What was set over it, each as `key=value`.
-    pub overrides: Vec<String>,
-    /// Labels of metrics that the environment gives: where Kubernetes runs this node.
-    pub metric_labels: Vec<(&'static str, String)>,
+    /// Where this came from.
+    pub given: Given,
     /// `endpoint_snitch`, without its package.
     pub snitch: String,
     /// Whether nodes that were slow of late are asked last, and what of that is set. `None` where
@@ -87,13 +88,13 @@ pub struct Config {
     pub dynamic_snitch: Option<DynamicSnitch>,
     /// `batchlog_endpoint_strategy`.
     pub batchlog_endpoints: BatchlogEndpoints,
-    /// The text of `cassandra-rackdc.properties`, if it is there.
-    pub rack_dc: Option<String>,
-    /// The text of `cassandra-topology.properties`, if it is there.
-    pub topology: Option<String>,
+    /// The files beside `cassandra.yaml`.
+    pub beside: Beside,
     /// `auth_read_consistency_level` and `auth_write_consistency_level`, by name: of roles and
     /// rights, in a ring of several nodes.
     pub auth_levels: [String; 2],
+    /// `use_statements_enabled`.
+    pub use_statements_enabled: bool,
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
     /// `drop_compact_storage_enabled`.
@@ -130,8 +131,6 @@ pub struct Config {
     pub max_mutation_size: u64,
     /// `commitlog_compression`.
     pub commitlog_compression: Option<LogCompression>,
-    /// The text of `commitlog_archiving.properties`, if there is one.
-    pub commitlog_archiving: String,
     /// `commitlog_ignore_replay_errors`.
     pub commitlog_ignore_replay_errors: bool,
     /// `cdc_enabled` and the keys that go with it.
@@ -167,6 +166,8 @@ pub struct Config {
     pub flush_compression: FlushCompression,
     /// `concurrent_compactors`; `None`: to be taken from the machine.
     pub concurrent_compactors: Option<u32>,
+    /// What is set of tables.
+    pub tables: Tables,
     /// `compaction_throughput`, in bytes a second; `None`: no limit.
     pub compaction_throughput: Option<u64>,
     /// `auto_snapshot`.
@@ -222,6 +223,7 @@ pub struct Config {
     pub admin: Option<(Host, u16)>,
 
     pub(crate) values: Values,
+    pub(crate) origins: Origins,
 }
 
 /// Values of keys by their names.
@@ -277,7 +279,8 @@ impl Default for Config {
     /// What a node is started with when nothing is configured.
     fn default() -> Self {
         match Self::from_yaml(SHIPPED) {
-            Ok(config) => config,
+            // nobody wrote these lines
+            Ok(config) => Self { origins: Origins::new(), ..config },
             // A constant text: a test reads it.
             Err(e) => unreachable!("the built-in configuration is refused: {e}"),
         }
@@ -288,10 +291,30 @@ impl Config {
     /// Reads the text of a `cassandra.yaml`. What it leaves out has Cassandra's defaults; the
     /// directives that Cassandra insists on (commit log sync, snitch, seeds, partitioner) have
     /// those of a shipped file.
+    ///
+    /// # Errors
+    /// One, of all that stops the start.
     pub fn from_yaml(text: &str) -> Result<Self> {
+        Self::from_files(Source { name: None, text }, None)
+    }
+
+    /// Reads `cassandra.yaml` and, where it is there, `helenus.yaml`, which has Helenus' own keys.
+    /// The former may have these keys too, which is worth a warning.
+    ///
+    /// # Errors
+    /// One, of all that stops the start.
+    pub fn from_files(cassandra: Source<'_>, own: Option<Source<'_>>) -> Result<Self> {
         let index = Index::new();
-        let values = values::read(&index, text)?;
-        Self::build(&index, values)
+        let (settings, misplaced) = values::read_both(&index, cassandra, own);
+        let mut config = Self::build(&index, settings)?;
+        if !misplaced.is_empty() {
+            config.given.warnings.push(format!(
+                "cassandra.yaml has keys that are not Cassandra's, which refuses them: {}; they \
+                 have effect; move them to {OWN_FILE} beside it",
+                misplaced.join(", ")
+            ));
+        }
+        Ok(config)
     }
 
     /// Overrides one key by `key=value`, in any of its names; lists and mappings as yaml flow.
@@ -308,12 +331,24 @@ impl Config {
         for text in texts {
             values::set(&index, &mut set, text)?;
         }
-        let mut values = self.values.clone();
+        let (mut values, mut origins) = (self.values.clone(), self.origins.clone());
+        origins.retain(|name, _| !set.contains_key(name));
         if set.get(SYNC).is_some_and(|mode| Some(mode) != values.get(SYNC)) {
             values.remove(SYNC_PERIOD);
         }
+        // an address takes the place of an interface, and the other way round
+        for of in ["listen", "rpc"] {
+            let keys = [format!("{of}_address"), format!("{of}_interface")];
+            match keys.each_ref().map(|key| set.contains_key(key.as_str())) {
+                [true, false] => values.remove(keys[1].as_str()),
+                [false, true] => values.remove(keys[0].as_str()),
+                _ => None,
+            };
+        }
         values.append(&mut set);
-        *self = Self::build(&index, values)?;
+        let built = Self::build(&index, Settings { values, origins, errors: Vec::new() })?;
+        let old = std::mem::replace(self, built);
+        self.given.warnings = old.given.warnings;
         Ok(())
     }
 
@@ -336,10 +371,27 @@ impl Config {
     pub fn idle(&self) -> Vec<(&'static str, &'static str)> {
         let index = Index::new();
         let set = self.values.iter().filter_map(|(name, value)| Some((index.get(name)?, value)));
-        let idle = |(key, value): (&'static Key, &Value)| match key.standing {
-            Standing::Idle(why) if *value != key.default_value() => Some((key.name, why)),
-            _ => None,
+        let idle = |(key, value): (&'static Key, &Value)| {
+            let why = key.standing.no_effect()?;
+            (*value != Value::Null && *value != key.default_value()).then_some((key.name, why))
         };
         set.filter_map(idle).collect()
+    }
+
+    /// What the operator should know of the configuration, a line each: what has no effect, by
+    /// reason, and the warnings.
+    pub fn notes(&self) -> Vec<String> {
+        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (key, why) in self.idle() {
+            match by_reason.iter_mut().find(|(reason, _)| *reason == why) {
+                Some((_, keys)) => keys.push(key),
+                None => by_reason.push((why, vec![key])),
+            }
+        }
+        let no_effect = by_reason.iter().map(|(why, keys)| match keys.as_slice() {
+            [key] => format!("the setting {key} has no effect: {why}"),
+            keys => format!("the settings {} have no effect: {why}", keys.join(", ")),
+        });
+        no_effect.chain(self.given.warnings.iter().cloned()).collect()
     }
 }

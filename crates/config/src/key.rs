@@ -43,6 +43,18 @@ pub enum Standing {
     NotYet,
 }
 
+impl Standing {
+    /// Why a key has no effect, if it has none.
+    pub fn no_effect(self) -> Option<&'static str> {
+        match self {
+            Self::Jvm => Some("the node has no JVM"),
+            Self::Inert => Some("Cassandra reads it and does not use it either"),
+            Self::Idle(why) => Some(why),
+            Self::Served | Self::NotYet => None,
+        }
+    }
+}
+
 /// A key, named as in `cassandra.yaml`; nested ones are dotted.
 #[derive(Debug)]
 pub struct Key {

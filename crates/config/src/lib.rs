@@ -12,14 +12,18 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod build;
 mod config;
+mod dropped;
+mod environment;
 mod error;
 mod get;
 mod guardrails;
 mod key;
 mod nearest;
 mod old;
+mod origin;
 mod quantity;
 mod section;
 mod served;
@@ -28,7 +32,10 @@ mod table;
 mod values;
 mod yaml;
 
-pub use config::{Config, Lookup};
+pub use addresses::Network;
+pub use config::{Config, Lookup, OWN_FILE};
+pub use dropped::{DROPPED, Dropped};
+pub use environment::{Environment, VARIABLES};
 pub use error::{Error, Result};
 pub use get::MAX_TOKENS;
 pub use guardrails::TABLE_PROPERTIES;
@@ -36,12 +43,13 @@ pub use key::{Key, Kind, Standing, Value};
 pub use old::{Meaning, OLD, Old};
 pub use quantity::{Bound, Quantity, Unit};
 pub use section::{
-    Auth, AuthCache, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
-    DiskFailurePolicy, DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCapacity,
-    InternodeCompression, InternodeEncryption, Joining, LogCompression, NativeTransport, ReadSizes,
-    Repair, Replaces, SavedCache, SavedCaches, ServerTls, Store, StreamLimits, Streams, Timeouts,
-    TlsStores, TokenAllocation, TokenMethod,
+    Auth, AuthCache, BatchlogEndpoints, Beside, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
+    DiskFailurePolicy, DynamicSnitch, FlushCompression, Given, Hints, Host, Internode,
+    InternodeCapacity, InternodeCompression, InternodeEncryption, Joining, LogCompression,
+    NativeTransport, ReadSizes, Repair, Replaces, SavedCache, SavedCaches, ServerTls, Store,
+    StreamLimits, Streams, Tables, Timeouts, TlsStores, TokenAllocation, TokenMethod,
 };
 pub use table::keys;
 pub use table::own::MAX_SHARDS;
+pub use values::Source;
 pub use yaml::{MAX_BYTES, MAX_DEPTH, MAX_NODES};

@@ -13,6 +13,13 @@ pub enum Host {
     Ip(IpAddr),
     /// A name.
     Name(String),
+    /// The address of an interface.
+    Interface {
+        /// Its name.
+        name: String,
+        /// Is it the first IPv6 address rather than the first IPv4 address?
+        prefers_ipv6: bool,
+    },
 }
 
 /// When the commit log is synced (`commitlog_sync` and the keys that go with it).
@@ -33,6 +40,43 @@ pub enum CommitLogSync {
         /// `commitlog_sync_group_window`.
         window: Duration,
     },
+}
+
+/// Where a configuration came from, and what there is to say about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// `cassandra.yaml`, if there is one.
+    pub file: Option<PathBuf>,
+    /// What was set over it, each as `key=value`.
+    pub overrides: Vec<String>,
+    /// What the operator should know of it, a line each.
+    pub warnings: Vec<String>,
+    /// Labels of metrics that the environment gives: where Kubernetes runs this node.
+    pub metric_labels: Vec<(&'static str, String)>,
+}
+
+/// The texts of files that stand beside `cassandra.yaml`, of those that are there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// `cassandra-rackdc.properties`, or what a cloud said in its place.
+    pub rack_dc: Option<String>,
+    /// `cassandra-topology.properties`.
+    pub topology: Option<String>,
+    /// `commitlog_archiving.properties`.
+    pub commitlog_archiving: String,
+}
+
+/// What is set of tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    /// `default_compaction`: the options of those that name no compaction, `class` among them.
+    pub default_compaction: Option<BTreeMap<String, String>>,
+    /// `autocompaction_on_startup_enabled`: are they compacted from the start?
+    pub compact_from_start: bool,
+    /// `use_deterministic_table_id`: does the id of a new one follow from its name?
+    pub have_ids_by_name: bool,
+    /// Names of `memtable.configurations` besides `default`.
+    pub memtables: Vec<String>,
 }
 
 /// `disk_failure_policy`.

@@ -1,7 +1,7 @@
 //! Whether a value of a key that we do not serve may pass: the default may, and so may any
 //! value while the switch that gives it a meaning is off.
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::key::{Key, Standing, Value};
 use crate::table::Index;
 use crate::values::Values;
@@ -10,7 +10,6 @@ use crate::values::Values;
 /// stand behind an unset key, and switches that repeat what is so anyway.
 const SAME_AS_DEFAULT: &[(&str, &[&str])] = &[
     ("cidr_authorizer.class_name", &["AllowAllCIDRAuthorizer"]),
-    ("disk_access_mode", &["auto", "standard", "mmap", "legacy"]),
     ("internode_authenticator.class_name", &["AllowAllInternodeAuthenticator"]),
     ("network_authorizer.class_name", &["AllowAllNetworkAuthorizer"]),
     ("paxos_state_purging", &["legacy"]),
@@ -41,11 +40,6 @@ const SWITCHES: &[Switch] = &[
         prefixes: &["permissions_", "traverse_auth_from_root"],
     },
     Switch { key: "auto_repair.enabled", off: "false", prefixes: &["auto_repair."] },
-    Switch {
-        key: "automatic_sstable_upgrade",
-        off: "false",
-        prefixes: &["max_concurrent_automatic_sstable_upgrades"],
-    },
     Switch { key: "cdc_enabled", off: "false", prefixes: &["cdc_"] },
     Switch {
         key: "client_encryption_options.enabled",
@@ -53,22 +47,12 @@ const SWITCHES: &[Switch] = &[
         prefixes: &["client_encryption_options."],
     },
     Switch { key: "partition_denylist_enabled", off: "false", prefixes: &["denylist_"] },
-    Switch { key: "repair.retries.enabled", off: "false", prefixes: &["repair.retries."] },
     Switch {
         key: "transparent_data_encryption_options.enabled",
         off: "false",
         prefixes: &["transparent_data_encryption_options."],
     },
-    Switch { key: "trickle_fsync", off: "false", prefixes: &["trickle_fsync_interval"] },
-    Switch {
-        key: "user_defined_functions_enabled",
-        off: "false",
-        prefixes: &["user_defined_functions_", "user_function_", "allow_insecure_udfs"],
-    },
 ];
-
-/// Sections that only an operator's command puts to use, and that command has its own answer.
-const ON_COMMAND: &[&str] = &["full_query_logging_options."];
 
 /// Whether the node may start with `value` for `key`.
 fn serves(index: &Index, values: &Values, key: &Key, value: &Value) -> bool {
@@ -76,23 +60,19 @@ fn serves(index: &Index, values: &Values, key: &Key, value: &Value) -> bool {
         || *value == key.default_value()
         || (key.default == "null" && is_empty(value))
         || is_same(key, value)
-        || ON_COMMAND.iter().any(|p| key.name.starts_with(p))
         || SWITCHES.iter().any(|s| s.covers(key) && s.is_off(index, values))
 }
 
-/// Refuses the first value, by name, that is known and not served.
-pub(crate) fn check_standing(index: &Index, values: &Values) -> Result<()> {
-    for (name, value) in values {
-        let Some(key) = index.get(name) else { continue };
-        if !serves(index, values, key, value) {
-            return Err(Error::NotServed {
-                key: key.name.to_string(),
-                value: value.or_null(),
-                default: key.default.to_string(),
-            });
-        }
-    }
-    Ok(())
+/// Every value that is known and not served, by name.
+pub(crate) fn check_standing(index: &Index, values: &Values) -> Vec<Error> {
+    let keys = values.iter().filter_map(|(name, value)| Some((index.get(name)?, value)));
+    let refused = keys.filter(|(key, value)| !serves(index, values, key, value));
+    let error = |(key, value): (&Key, &Value)| Error::NotServed {
+        key: key.name.to_string(),
+        value: value.or_null(),
+        default: key.default.to_string(),
+    };
+    refused.map(error).collect()
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -56,17 +56,27 @@ impl Node {
     }
 }
 
-/// The one document of `text`; `None` where it holds nothing.
-pub(crate) fn compose(text: &str) -> Result<Option<Node>> {
+/// What a text holds.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Document {
+    /// `None` where it holds nothing.
+    pub root: Option<Node>,
+    /// Keys that stand twice in one mapping: the first one counts.
+    pub duplicates: Vec<Error>,
+}
+
+/// The one document of `text`.
+pub(crate) fn compose(text: &str) -> Result<Document> {
     if text.len() > MAX_BYTES {
         return Err(Error::TooLarge { what: "bytes", limit: MAX_BYTES });
     }
-    let mut composer = Composer { parser: Parser::new_from_str(text), nodes: 0 };
+    let mut composer =
+        Composer { parser: Parser::new_from_str(text), nodes: 0, duplicates: Vec::new() };
     let mut root = None;
     loop {
         let (event, span) = composer.next()?;
         match event {
-            Event::StreamEnd => return Ok(root),
+            Event::StreamEnd => return Ok(Document { root, duplicates: composer.duplicates }),
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd => {}
             other if root.is_none() => root = Some(composer.node(other, span, 0)?),
             _ => {
@@ -82,6 +92,7 @@ pub(crate) fn compose(text: &str) -> Result<Option<Node>> {
 struct Composer<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
     nodes: usize,
+    duplicates: Vec<Error>,
 }
 
 impl<'a> Composer<'a> {
@@ -144,11 +155,13 @@ impl<'a> Composer<'a> {
             let Value::Scalar { text: name, .. } = key.value else {
                 return Err(Error::Yaml { line: key.line, what: "a key is not a string".into() });
             };
-            if !seen.insert(name.clone()) {
-                return Err(Error::Duplicate { key: name, line: key.line });
-            }
             let (event, span) = self.next()?;
-            entries.push((name, self.node(event, span, depth + 1)?));
+            // the line that an operator looks for is the one of the key
+            let node = Node { line: key.line, ..self.node(event, span, depth + 1)? };
+            match seen.insert(name.clone()) {
+                true => entries.push((name, node)),
+                false => self.duplicates.push(Error::Duplicate { key: name, line: key.line }),
+            }
         }
     }
 }
@@ -167,10 +180,10 @@ mod tests {
 
     #[test]
     fn composes_in_order_with_lines() {
-        let root = compose("a: 1\nb:\n  - x\n  - 'y'\n").unwrap().unwrap();
+        let root = compose("a: 1\nb:\n  - x\n  - 'y'\n").unwrap().root.unwrap();
         let Value::Map(entries) = root.value else { panic!() };
         assert_eq!(entries.iter().map(|e| e.0.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(entries[0].1.line, 1);
+        assert_eq!((entries[0].1.line, entries[1].1.line), (1, 2));
         let Value::List(items) = &entries[1].1.value else { panic!() };
         assert_eq!(items[1].line, 4);
         assert_eq!(items[1].value, Value::Scalar { text: "y".into(), plain: false });
@@ -178,13 +191,17 @@ mod tests {
 
     #[test]
     fn empty_text_is_no_document() {
-        assert_eq!(compose("").unwrap(), None);
-        assert_eq!(compose("# only a comment\n").unwrap(), None);
+        assert_eq!(compose("").unwrap().root, None);
+        assert_eq!(compose("# only a comment\n").unwrap().root, None);
     }
 
     #[test]
-    fn refuses_duplicates_aliases_and_second_documents() {
-        assert!(matches!(compose("a: 1\na: 2\n"), Err(Error::Duplicate { line: 2, .. })));
+    fn finds_duplicates_and_refuses_aliases_and_second_documents() {
+        let twice = compose("a: 1\na: 2\nb: 1\nb: 2\n").unwrap().duplicates;
+        assert!(matches!(
+            twice.as_slice(),
+            [Error::Duplicate { line: 2, .. }, Error::Duplicate { line: 4, .. }]
+        ));
         assert!(matches!(compose("a: &x 1\nb: *x\n"), Err(Error::Yaml { .. })));
         assert!(matches!(compose("a: 1\n---\nb: 2\n"), Err(Error::Yaml { .. })));
         assert!(matches!(compose("a: [1, 2\n"), Err(Error::Yaml { .. })));

@@ -9,8 +9,6 @@ use config::{Config, keys};
 const SETTINGS: &str = include_str!("../testdata/settings-5.0.9.txt");
 /// Every key that has a default.
 const DEFAULTS: &str = include_str!("../testdata/defaults-5.0.9.yaml");
-/// What the file of a release sets.
-const SHIPPED: &str = include_str!("../testdata/shipped.yaml");
 
 /// What the node of `SETTINGS` was configured with, but for what we do not serve yet.
 const NODE: &str = r#"
@@ -161,12 +159,4 @@ fn every_default_may_be_spelled_out() {
     for (ours, unset) in spelled.iter().zip(Config::from_yaml("").unwrap().entries()) {
         assert_eq!(*ours, unset);
     }
-}
-
-#[test]
-fn starts_on_the_shipped_file() {
-    let config = Config::from_yaml(SHIPPED).unwrap();
-    assert_eq!(config.num_tokens, 16);
-    assert_eq!(config.seeds, ["127.0.0.1:7000"]);
-    assert_eq!(config.timeouts.read.as_millis(), 5000);
 }

@@ -121,6 +121,9 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     let address = server_settings(config)?.listen;
     let _lock = prepare_directories(env, config).await?;
     let booted = cluster::boot(engine, config).await?;
+    if !config.tables.compact_from_start {
+        hold_compactions(engine);
+    }
     let certificates = FirstCertificates::read(env, config).await?;
     let opening = Arc::new(Opening { identity: Arc::new(booted.identity), certificates });
     let node = inbox.open(&opening);
@@ -192,6 +195,14 @@ fn keep_clock(env: &Env, journal: &Rc<Journal>, clock: &Rc<ClockReserve>) -> Tas
         node.terminate();
         lost
     })
+}
+
+/// Keeps tables from being compacted until the operator says `enableautocompaction`.
+fn hold_compactions(engine: &Engine) {
+    let Some(storage) = engine.node() else { return };
+    for (id, _) in engine.stores() {
+        storage.compactions().set_auto(id, false);
+    }
 }
 
 /// Opens the hints of earlier runs.

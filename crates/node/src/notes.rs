@@ -9,9 +9,7 @@ use crate::memory::Memory;
 
 /// What the configuration and the schema ask for, and do not get.
 pub(crate) fn notes_of(config: &Config, schema: &Schema) -> Vec<String> {
-    let idle = config.idle();
-    let idle = idle.iter().map(|(key, why)| format!("the setting {key} has no effect: {why}"));
-    let mut notes: Vec<String> = idle.collect();
+    let mut notes = config.notes();
     notes.extend(indexes_note(schema));
     notes.extend(Memory::of(config).note());
     notes.extend(config.server_tls.iter().flat_map(tls_notes));

@@ -81,7 +81,7 @@ impl RingEntry {
     pub async fn reload_seeds(&self) -> Result<Option<Vec<Address>>, String> {
         let Some(membership) = self.shard.membership().cloned() else { return Ok(None) };
         let local = membership.local();
-        let mut read = match &self.config.file {
+        let mut read = match &self.config.given.file {
             None => Config::default(),
             Some(path) => {
                 let bytes = self.env.read_file(path, CONFIG_BYTES_MAX).await;
@@ -90,7 +90,7 @@ impl RingEntry {
                 Config::from_yaml(&text).map_err(|error| error.to_string())?
             }
         };
-        let overrides = self.config.overrides.iter().map(String::as_str);
+        let overrides = self.config.given.overrides.iter().map(String::as_str);
         read.set_all(overrides).map_err(|error| error.to_string())?;
         let seeds = seeds(&read, local).map_err(|error| error.to_string())?;
         Ok(Some(membership.set_seeds(seeds).into_iter().collect()))

@@ -176,7 +176,7 @@ impl Scrape {
             ("datacenter", identity.data_center.clone()),
             ("rack", identity.rack.clone()),
         ];
-        labels.extend(self.config.metric_labels.iter().cloned());
+        labels.extend(self.config.given.metric_labels.iter().cloned());
         labels
     }
 }

@@ -38,7 +38,9 @@ pub(crate) fn metrics_address(config: &Config) -> Result<Option<(SocketAddr, boo
 fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     match host {
         Host::Ip(ip) => Ok(*ip),
-        Host::Name(name) => Err(NodeError::Address { key, value: name.clone() }),
+        Host::Name(name) | Host::Interface { name, .. } => {
+            Err(NodeError::Address { key, value: name.clone() })
+        }
     }
 }
 
@@ -51,7 +53,7 @@ fn log_settings(config: &Config) -> Result<LogSettings, NodeError> {
         compression: compression.transpose()?,
         mutation_bytes_max: Some(config.max_mutation_size as usize),
         goes_on_after_failure: config.commit_failure_policy == CommitFailurePolicy::Ignore,
-        archiving: Archiving::parse(&config.commitlog_archiving)?,
+        archiving: Archiving::parse(&config.beside.commitlog_archiving)?,
         cdc: config.cdc.as_ref().map(|cdc| CdcOptions {
             directory: cdc.directory.clone(),
             total_bytes: cdc.total_space,

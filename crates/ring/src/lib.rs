@@ -43,6 +43,7 @@
 mod acks;
 mod allocation;
 mod batch_log;
+mod cloud;
 mod counter;
 mod dynamic;
 mod fitness;
@@ -68,6 +69,7 @@ pub use allocation::{
     AllocationError, Method, Newcomer, Weighed, allocate, fair_shares, random_tokens,
 };
 pub use batch_log::{BatchLogChoice, BatchLogPlan};
+pub use cloud::{Cloud, MetadataRequest, MetadataService};
 pub use counter::counter_leader;
 pub use dynamic::{Dynamic, DynamicSettings, ScoreRow, Scores};
 pub use fitness::fitness;

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use types::{Address, properties};
 
+use crate::cloud::{self, Cloud};
+
 /// The package of Cassandra's own.
 const LOCATOR: &str = "org.apache.cassandra.locator.";
 /// Where nothing is said.
@@ -16,11 +18,11 @@ pub enum SnitchError {
     /// A class that is not served.
     #[error(
         "endpoint_snitch {0} is not supported; use SimpleSnitch, GossipingPropertyFileSnitch, \
-         PropertyFileSnitch or RackInferringSnitch"
+         PropertyFileSnitch, RackInferringSnitch or a snitch of a cloud"
     )]
     Unknown(String),
     /// A snitch without its file.
-    #[error("endpoint_snitch needs {0}, and it is missing; put it beside the file of --config")]
+    #[error("endpoint_snitch needs {0}, and it is missing; put it beside cassandra.yaml")]
     Missing(&'static str),
     /// `cassandra-rackdc.properties` does not say where this node is.
     #[error(
@@ -48,11 +50,16 @@ pub struct RackDc {
     /// `prefer_local`: is a node of this data centre spoken to at its own address rather than at
     /// the one it is known by?
     pub prefer_local: bool,
-    /// `dc_suffix`: for snitches of clouds alone, which are not served; no other appends it.
+    /// `dc_suffix`: for snitches of clouds alone; no other appends it.
     pub suffix: String,
 }
 
 impl RackDc {
+    /// The text of a file that says this place.
+    pub fn text_of(data_center: &str, rack: &str) -> String {
+        format!("dc={data_center}\nrack={rack}\n")
+    }
+
     /// Name of the file.
     pub const FILE: &str = "cassandra-rackdc.properties";
 
@@ -148,6 +155,8 @@ pub enum Snitch {
     /// This node from a file, others by what they say; by [`Topology`], if it is there, of who has
     /// said nothing.
     GossipingPropertyFile(RackDc, Option<Topology>),
+    /// This node by its cloud, others by what they say.
+    Cloud(RackDc),
     /// All from a file.
     PropertyFile(Topology),
     /// From second and third byte of the address.
@@ -155,7 +164,8 @@ pub enum Snitch {
 }
 
 impl Snitch {
-    /// By name, with or without its package, and the texts of the files that are there.
+    /// By name, with or without its package, and the texts of the files that are there. Of a cloud,
+    /// `rack_dc` is what the cloud said, in the form of that file.
     ///
     /// # Errors
     /// If it is not served or its file is not there or wrong.
@@ -180,6 +190,9 @@ impl Snitch {
                 Ok(Self::PropertyFile(topology.ok_or(SnitchError::Missing(Topology::FILE))??))
             }
             "RackInferringSnitch" => Ok(Self::RackInferring),
+            name if Cloud::of_snitch(name).is_some() => {
+                Ok(Self::Cloud(RackDc::parse(rack_dc.ok_or(SnitchError::NoPlace)?)?))
+            }
             _ => Err(SnitchError::Unknown(name.to_owned())),
         }
     }
@@ -201,6 +214,8 @@ impl Snitch {
                 let told = || topology.as_ref().and_then(|topology| topology.place(node));
                 owned(said.or_else(told).unwrap_or(UNKNOWN))
             }
+            Self::Cloud(here) if is_local => owned((&here.data_center, &here.rack)),
+            Self::Cloud(_) => owned(said.unwrap_or(cloud::UNKNOWN)),
             Self::PropertyFile(topology) => owned(topology.place(node).unwrap_or(UNKNOWN)),
             Self::RackInferring => {
                 let byte = |at: usize| match node.ip {

@@ -13,6 +13,11 @@ impl TableId {
     /// The id of a system table: the version 3 UUID of the keyspace's and table's names put
     /// together.
     pub fn of_system_table(keyspace: &str, table: &str) -> Self {
+        Self::of_name(keyspace, table)
+    }
+
+    /// The same of any table, where `use_deterministic_table_id` asks for it.
+    pub fn of_name(keyspace: &str, table: &str) -> Self {
         Self(name_uuid(&[keyspace.as_bytes(), table.as_bytes()]))
     }
 

@@ -6,6 +6,7 @@
 )]
 
 mod client;
+mod configured;
 mod dashboards;
 mod full_disk;
 mod node;

@@ -1,11 +1,12 @@
 //! From values to fields: how each served key is read, and the rules between keys, which are
 //! those of `config.DatabaseDescriptor`.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+mod hosts;
 mod joining;
+mod tables;
 mod tls;
 
 use crate::config::MEMORY_BUDGET;
@@ -21,8 +22,16 @@ use crate::table::Index;
 use crate::values::Values;
 
 /// The snitches that are served.
-const SNITCHES: [&str; 4] =
-    ["SimpleSnitch", "GossipingPropertyFileSnitch", "PropertyFileSnitch", "RackInferringSnitch"];
+const SNITCHES: [&str; 8] = [
+    "SimpleSnitch",
+    "GossipingPropertyFileSnitch",
+    "PropertyFileSnitch",
+    "RackInferringSnitch",
+    "Ec2Snitch",
+    "Ec2MultiRegionSnitch",
+    "GoogleCloudSnitch",
+    "AlibabaCloudSnitch",
+];
 /// Most tokens of a node.
 pub const MAX_TOKENS: i64 = 1536;
 /// No request may time out sooner; shorter settings are raised to it, as Cassandra does.
@@ -146,43 +155,6 @@ impl Get<'_> {
         Duration::from_nanos(self.base(name))
     }
 
-    pub fn some_host(&self, name: &str) -> Result<Option<Host>> {
-        let Some(text) = self.some_text(name) else { return Ok(None) };
-        if text.is_empty() || text.contains(char::is_whitespace) {
-            return self.refuse(name, "it is not an address or a host name");
-        }
-        let host = match text.parse() {
-            Ok(ip) => Host::Ip(ip),
-            Err(_) if text == "localhost" => Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-            Err(_) => Host::Name(text),
-        };
-        let may_be_any = matches!(name, "rpc_address" | "metrics_address" | "admin_address");
-        if is_any(&host) && !may_be_any {
-            return self.refuse(name, "it cannot be a wildcard address");
-        }
-        Ok(Some(host))
-    }
-
-    pub fn host(&self, name: &str) -> Result<Host> {
-        Ok(self.some_host(name)?.unwrap_or(Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST))))
-    }
-
-    pub fn broadcast(&self, listen: &Host) -> Result<Host> {
-        Ok(self.some_host("broadcast_address")?.unwrap_or_else(|| listen.clone()))
-    }
-
-    pub fn broadcast_rpc(&self, rpc: &Host) -> Result<Host> {
-        match self.some_host("broadcast_rpc_address")? {
-            Some(host) => Ok(host),
-            None if is_any(rpc) => self.refuse(
-                "rpc_address",
-                "with a wildcard address, set broadcast_rpc_address to an address that clients \
-                 reach",
-            ),
-            None => Ok(rpc.clone()),
-        }
-    }
-
     pub fn tokens(&self) -> Result<Vec<i64>> {
         let name = "initial_token";
         let text = self.text(name);
@@ -286,6 +258,32 @@ impl Get<'_> {
             }
         }
         Ok(())
+    }
+
+    /// As Cassandra resolves it (`DatabaseDescriptor.applySimpleConfig`).
+    pub fn check_access_mode(&self) -> Result<()> {
+        match self.text("disk_access_mode").as_str() {
+            "direct" => self.refuse("disk_access_mode", "DiskAccessMode 'direct' is not supported"),
+            _ => Ok(()),
+        }
+    }
+
+    /// `startup_checks` that are switched off, or always done.
+    pub fn check_startup_checks(&self) -> Result<()> {
+        let Value::Map(checks) = self.value("startup_checks") else { return Ok(()) };
+        let is_on = |(name, options): &&(String, Value)| {
+            let enabled = match options {
+                Value::Map(options) => options.iter().find(|(key, _)| key == "enabled"),
+                _ => None,
+            };
+            let text = enabled.map(|(_, value)| value.or_null());
+            // these two the node always does
+            !matches!(name.as_str(), "check_dc" | "check_rack") && text.as_deref() == Some("true")
+        };
+        match checks.iter().find(is_on) {
+            Some(_) => self.not_served("startup_checks", "checks with enabled: false"),
+            None => Ok(()),
+        }
     }
 
     pub fn flush_compression(&self) -> FlushCompression {
@@ -475,11 +473,6 @@ impl Get<'_> {
         })
     }
 
-    /// `listen_address` and `rpc_address`.
-    pub fn own_hosts(&self) -> Result<[Host; 2]> {
-        Ok([self.host("listen_address")?, self.host("rpc_address")?])
-    }
-
     pub fn data_dir(&self) -> PathBuf {
         PathBuf::from(self.text("data_dir"))
     }
@@ -640,10 +633,6 @@ impl Get<'_> {
         let address = self.host("admin_address")?;
         Ok(self.bool("admin_enabled").then(|| (address, self.port("admin_port"))))
     }
-}
-
-fn is_any(host: &Host) -> bool {
-    matches!(host, Host::Ip(ip) if ip.is_unspecified())
 }
 
 fn class<'a>(text: &'a str, package: &str) -> &'a str {

@@ -4,10 +4,9 @@ use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, Standing, key};
 use crate::quantity::{BYTES, KIB_INT, MICROS, MILLIS_INT};
+use crate::table::reasons::{NO_EVENTS, NO_FIGURE, NO_FUNCTION, NO_INDEX, NO_SASI, NO_VIEW};
 use crate::table::words::{INT, LONG};
 
-const NO_INDEX: Standing = Idle("storage-attached indexes are not supported");
-const NO_VIEW: Standing = Idle("materialized views are not supported");
 const NO_WHOLE: Standing = Idle("a read never loads the whole row index of a partition");
 
 pub(super) static KEYS: &[Key] = &[
@@ -15,7 +14,7 @@ pub(super) static KEYS: &[Key] = &[
     key("alter_table_enabled", Bool, "true", Served),
     key("batch_size_fail_threshold", Quantity(&KIB_INT), "50KiB", Served),
     key("batch_size_warn_threshold", Quantity(&KIB_INT), "5KiB", Served),
-    key("client_request_size_metrics_enabled", Bool, "true", NotYet),
+    key("client_request_size_metrics_enabled", Bool, "true", NO_FIGURE),
     key("collection_size_fail_threshold", Quantity(&BYTES), "null", Served),
     key("collection_size_warn_threshold", Quantity(&BYTES), "null", Served),
     key("column_value_size_fail_threshold", Quantity(&BYTES), "null", Served),
@@ -28,7 +27,7 @@ pub(super) static KEYS: &[Key] = &[
     key("data_disk_usage_percentage_fail_threshold", INT, "-1", Served),
     key("data_disk_usage_percentage_warn_threshold", INT, "-1", Served),
     key("default_secondary_index_enabled", Bool, "true", NotYet),
-    key("diagnostic_events_enabled", Bool, "false", NotYet),
+    key("diagnostic_events_enabled", Bool, "false", NO_EVENTS),
     key("drop_compact_storage_enabled", Bool, "false", Served),
     key("drop_keyspace_enabled", Bool, "true", Served),
     key("drop_truncate_table_enabled", Bool, "true", Served),
@@ -47,8 +46,8 @@ pub(super) static KEYS: &[Key] = &[
     key("keyspaces_warn_threshold", INT, "-1", Served),
     key("local_read_size_fail_threshold", Quantity(&BYTES), "null", Served),
     key("local_read_size_warn_threshold", Quantity(&BYTES), "null", Served),
-    key("materialized_views_enabled", Bool, "false", NotYet),
-    key("materialized_views_on_repair_enabled", Bool, "true", NotYet),
+    key("materialized_views_enabled", Bool, "false", NO_VIEW),
+    key("materialized_views_on_repair_enabled", Bool, "true", NO_VIEW),
     key("materialized_views_per_table_fail_threshold", INT, "-1", NO_VIEW),
     key("materialized_views_per_table_warn_threshold", INT, "-1", NO_VIEW),
     key("maximum_replication_factor_fail_threshold", INT, "-1", Served),
@@ -84,13 +83,13 @@ pub(super) static KEYS: &[Key] = &[
     key("sai_string_term_size_warn_threshold", Quantity(&BYTES), "1KiB", NO_INDEX),
     key("sai_vector_term_size_fail_threshold", Quantity(&BYTES), "32KiB", NO_INDEX),
     key("sai_vector_term_size_warn_threshold", Quantity(&BYTES), "16KiB", NO_INDEX),
-    key("sasi_indexes_enabled", Bool, "false", NotYet),
-    key("scripted_user_defined_functions_enabled", Bool, "false", NotYet),
+    key("sasi_indexes_enabled", Bool, "false", NO_SASI),
+    key("scripted_user_defined_functions_enabled", Bool, "false", NO_FUNCTION),
     key("secondary_indexes_enabled", Bool, "true", Served),
     key("secondary_indexes_per_table_fail_threshold", INT, "-1", Served),
     key("secondary_indexes_per_table_warn_threshold", INT, "-1", Served),
     key("simplestrategy_enabled", Bool, "true", Served),
-    key("sstable_read_rate_persistence_enabled", Bool, "false", NotYet),
+    key("sstable_read_rate_persistence_enabled", Bool, "false", NO_FIGURE),
     key("table_properties_disallowed", List, "[]", Served),
     key("table_properties_ignored", List, "[]", Served),
     key("table_properties_warned", List, "[]", Served),
@@ -98,13 +97,13 @@ pub(super) static KEYS: &[Key] = &[
     key("tables_warn_threshold", INT, "-1", Served),
     key("tombstone_failure_threshold", INT, "100000", Served),
     key("tombstone_warn_threshold", INT, "1000", Served),
-    key("top_partitions_enabled", Bool, "true", NotYet),
+    key("top_partitions_enabled", Bool, "true", NO_FIGURE),
     key("transient_replication_enabled", Bool, "false", NotYet),
     key("uncompressed_tables_enabled", Bool, "true", Served),
     key("unlogged_batch_across_partitions_warn_threshold", INT, "10", Served),
-    key("use_statements_enabled", Bool, "true", NotYet),
-    key("user_defined_functions_enabled", Bool, "false", NotYet),
-    key("user_defined_functions_threads_enabled", Bool, "true", NotYet),
+    key("use_statements_enabled", Bool, "true", Served),
+    key("user_defined_functions_enabled", Bool, "false", NO_FUNCTION),
+    key("user_defined_functions_threads_enabled", Bool, "true", NO_FUNCTION),
     key("user_timestamps_enabled", Bool, "true", Served),
     key("vector_dimensions_fail_threshold", INT, "-1", Served),
     key("vector_dimensions_warn_threshold", INT, "-1", Served),

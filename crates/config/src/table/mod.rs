@@ -7,6 +7,7 @@ mod guardrails;
 mod network;
 mod node;
 pub(crate) mod own;
+mod reasons;
 mod replication;
 mod security;
 mod storage;

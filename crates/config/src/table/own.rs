@@ -18,6 +18,11 @@ pub const MAX_IO_DEPTH: i64 = 4096;
 /// A hash of more rounds would keep a thread for minutes.
 pub const MAX_BCRYPT_ROUNDS: i64 = 16;
 
+/// Is it one of these?
+pub(crate) fn is_own(name: &str) -> bool {
+    KEYS.iter().any(|key| key.name == name)
+}
+
 pub(super) static KEYS: &[Key] = &[
     // Where everything lies whose own directory key is not set. Cassandra takes this from the
     // JVM property cassandra.storagedir.

@@ -8,10 +8,13 @@ pub(crate) mod driver;
 pub(crate) mod file;
 pub(crate) mod files;
 pub(crate) mod helper;
+mod lookup;
 pub(crate) mod pipe;
 pub(crate) mod ring;
 pub(crate) mod sockets;
 mod sys;
+
+pub use lookup::{addresses_of, interfaces};
 
 use std::cell::Cell;
 use std::future::Future;

@@ -1,7 +1,8 @@
 //! The few system calls that neither std nor `socket2` offer.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -47,6 +48,37 @@ pub(super) fn pin_to(n: usize) -> io::Result<()> {
         check(libc::sched_setaffinity(0, size, &one))?;
     }
     Ok(())
+}
+
+/// The addresses of all interfaces that are up, in the kernel's order, each with its interface.
+#[expect(unsafe_code, reason = "interfaces have no safe wrapper in std")]
+pub(super) fn interfaces() -> io::Result<Vec<(String, IpAddr)>> {
+    let mut found = Vec::new();
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: the call fills in a list, which is whole until it is freed below; each entry's name
+    // is a C string, and its address, where there is one, has the size that its family says.
+    unsafe {
+        check(libc::getifaddrs(&mut list))?;
+        let mut next = list;
+        while let Some(entry) = next.as_ref() {
+            next = entry.ifa_next;
+            let name = CStr::from_ptr(entry.ifa_name).to_string_lossy().into_owned();
+            let Some(address) = entry.ifa_addr.as_ref() else { continue };
+            match libc::c_int::from(address.sa_family) {
+                libc::AF_INET => {
+                    let four = entry.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned();
+                    found.push((name, IpAddr::from(four.sin_addr.s_addr.to_ne_bytes())));
+                }
+                libc::AF_INET6 => {
+                    let six = entry.ifa_addr.cast::<libc::sockaddr_in6>().read_unaligned();
+                    found.push((name, IpAddr::from(six.sin6_addr.s6_addr)));
+                }
+                _ => {}
+            }
+        }
+        libc::freeifaddrs(list);
+    }
+    Ok(found)
 }
 
 /// Lets the calling thread run after others, as `nice` does.

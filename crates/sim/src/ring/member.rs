@@ -123,7 +123,7 @@ fn configuration(plan: &Plan, node: usize, more: &[String]) -> Result<Config, St
     ];
     let settings = settings.into_iter().chain(plan.settings.iter().chain(more).map(String::as_str));
     config.set_all(settings).map_err(|error| error.to_string())?;
-    config.rack_dc = Some(format!("dc={}\nrack=r{}\n", center(place.center), place.rack));
+    config.beside.rack_dc = Some(format!("dc={}\nrack=r{}\n", center(place.center), place.rack));
     for host in [
         &mut config.listen_address,
         &mut config.broadcast_address,

@@ -54,7 +54,14 @@ pub fn keep(name: &str) -> Outcome {
     for entry in fs::read_dir(members::home())?.filter_map(Result::ok) {
         let to = to.join(entry.file_name());
         fs::create_dir_all(&to)?;
-        let names = ["stdout.log", "stderr.log", LINES, "log/system.log", "conf/cassandra.yaml"];
+        let names = [
+            "stdout.log",
+            "stderr.log",
+            LINES,
+            "log/system.log",
+            "conf/cassandra.yaml",
+            "conf/helenus.yaml",
+        ];
         for name in names {
             let target = to.join(Path::new(name).file_name().unwrap_or_default());
             // of each node some of them are there

@@ -118,6 +118,7 @@ fn start_helenus(member: &Member, entry: &Entry, seed: &str, release: &str) -> O
 
 /// Writes the configuration of a Helenus into its directory.
 pub fn configure_helenus(member: &Member, entry: &Entry, seed: &str) -> Outcome {
+    let mut own = format!("ring_delay: {RING_DELAY_MS}ms\n");
     let how = match entry {
         Entry::First(tokens) => format!(
             "num_tokens: {}\ninitial_token: \"{}\"\nauto_bootstrap: false\n",
@@ -125,19 +126,20 @@ pub fn configure_helenus(member: &Member, entry: &Entry, seed: &str) -> Outcome 
             list(tokens)
         ),
         Entry::Later { tokens, replaces } => {
-            let replaced = replaces.iter().map(|ip| format!("replace_address_first_boot: {ip}\n"));
-            format!("num_tokens: {tokens}\n{}", replaced.collect::<String>())
+            own.extend(replaces.iter().map(|ip| format!("replace_address_first_boot: {ip}\n")));
+            format!("num_tokens: {tokens}\n")
         }
     };
     let settings = format!(
         "cluster_name: {}\nendpoint_snitch: GossipingPropertyFileSnitch\n\
-         ring_delay: {RING_DELAY_MS}ms\n{how}seed_provider: [ {{ class_name: SimpleSeedProvider, \
+         {how}seed_provider: [ {{ class_name: SimpleSeedProvider, \
          parameters: [ {{ seeds: \"{seed}\" }} ] }} ]\n",
         members::CLUSTER
     );
     let conf = member.dir.join("conf");
     fs::create_dir_all(&conf)?;
     fs::write(conf.join("cassandra.yaml"), settings)?;
+    fs::write(conf.join("helenus.yaml"), own)?;
     let place = format!("dc={}\nrack=rack1\n", member.center);
     Ok(fs::write(conf.join("cassandra-rackdc.properties"), place)?)
 }
