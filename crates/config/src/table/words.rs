@@ -30,6 +30,9 @@ pub(crate) static CONSISTENCY_LEVEL: &[&str] = &[
     "LOCAL_ONE",
     "NODE_LOCAL",
 ];
+pub(super) static LOG_TO: &[&str] = &["stdout", "file", "both"];
+pub(super) static LOG_FORMAT: &[&str] = &["pattern", "json"];
+pub(super) static LOG_LEVEL: &[&str] = &["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"];
 pub(super) static TOKEN_ALLOCATION: &[&str] = &["even", "cassandra", "random"];
 pub(super) static READ_ACCESS_MODE: &[&str] = &["mixed", "standard"];
 pub(super) static BACKGROUND_ACCESS_MODE: &[&str] = &["direct", "standard"];

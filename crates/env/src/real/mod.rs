@@ -11,6 +11,7 @@ pub(crate) mod helper;
 pub(crate) mod pipe;
 pub(crate) mod ring;
 pub(crate) mod sockets;
+mod spool;
 mod sys;
 
 use std::cell::Cell;
@@ -71,7 +72,8 @@ pub struct RealOptions {
     pub shards: usize,
     /// Bind shard `n` to the `n`-th CPU that the process may use.
     pub pin: bool,
-    /// Take SIGTERM and SIGINT, and resolve [`Env::terminated`] on them.
+    /// Take SIGTERM and SIGINT, and resolve [`Env::terminated`] on them; take SIGHUP, and resolve
+    /// [`Env::hung_up`] on it.
     pub signals: bool,
     /// Entries of each shard's submission queue.
     pub ring_entries: u32,
@@ -304,10 +306,14 @@ fn turn(env: &Env, signal_fd: Option<i32>) {
     if events.unsent {
         shard.node.remotes.iter().for_each(|other| other.ring_bell());
     }
-    if let (true, Some(fd)) = (events.signal, signal_fd)
-        && sys::Signals::take(fd)
-    {
-        shard.node.terminate();
+    if let (true, Some(fd)) = (events.signal, signal_fd) {
+        let taken = sys::Signals::take(fd);
+        if taken.ends {
+            shard.node.terminate();
+        }
+        if taken.hangs_up {
+            shard.hang_up();
+        }
     }
 }
 
@@ -340,4 +346,5 @@ impl Work for RealWork<'_> {
     }
 }
 
+pub use spool::{AppendFile, BlockingFiles, Spool, SpoolEnd};
 pub(crate) use sys::{disk_space, forget_pages};
