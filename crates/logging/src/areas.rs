@@ -77,7 +77,6 @@ const ROWS: &[Row] = &[
         &["db.guardrails"],
         &["crates/node/src/guardrails.rs", "crates/cluster/src/guardrails.rs"],
     ),
-    row("slow", &["db.monitoring"], &["crates/node/src/slow_reads.rs"]),
     row("caches", &["cache"], &["crates/node/src/saved_caches.rs"]),
     row(
         "cql",

@@ -128,7 +128,7 @@ fn loggers_of_cassandra_stand_for_areas() {
     assert_eq!(set(&mut levels, "gossip"), ["gossip"]);
     assert_eq!(set(&mut levels, "org.apache.cassandra.gms.Gossiper"), ["gossip"]);
     assert_eq!(set(&mut levels, "org.apache.cassandra.db.compaction"), ["compaction"]);
-    let db = ["compaction", "commitlog", "storage", "guardrails", "slow"];
+    let db = ["compaction", "commitlog", "storage", "guardrails"];
     assert_eq!(set(&mut levels, "org.apache.cassandra.db"), db);
     assert_eq!(set(&mut levels, "org.apache.cassandra").len(), Area::all().count());
     assert_eq!(set(&mut levels, "ROOT").len(), Area::all().count());
