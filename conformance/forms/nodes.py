@@ -43,7 +43,7 @@ class Node:
     def _read(self):
         for line in self.process.stdout:
             self.said.append(line.rstrip())
-            if line.startswith('Starting listening'):
+            if 'Starting listening' in line:
                 self.serves.set()
         self.serves.set()
 

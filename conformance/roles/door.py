@@ -93,7 +93,7 @@ class Door:
         timer.start()
         try:
             for line in node.stdout:
-                if line.startswith('Starting listening'):
+                if 'Starting listening' in line:
                     break
             else:
                 raise AssertionError(f'does not serve: {node.stderr.read()}')

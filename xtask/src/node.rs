@@ -212,7 +212,7 @@ impl Node {
         let (send, serving) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if line.starts_with(SERVES) {
+                if line.contains(SERVES) {
                     let _ = send.send(());
                 }
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use clap::Parser;
 use config::Config;
 use env::real::{self, RealOptions};
-use node::{Message, NOT_LISTENING, NodeError, Ready, io_depth, run_shard};
+use node::{Logs, Message, NodeError, io_depth, run_logged_shard};
 use server::ConnectionLimits;
 
 #[global_allocator]
@@ -47,7 +47,7 @@ struct Arguments {
     demo: bool,
 }
 
-fn run(config: Config, demo: bool) -> Result<(), NodeError> {
+fn run(config: Config, logs: &Logs, demo: bool) -> Result<(), NodeError> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
     if config.memory_pretouch {
@@ -57,7 +57,7 @@ fn run(config: Config, demo: bool) -> Result<(), NodeError> {
     }
     heap::by_small_pages();
     let config = Arc::new(config);
-    let limits = ConnectionLimits::new();
+    let (limits, logs) = (ConnectionLimits::new(), logs.clone());
     let options = RealOptions {
         shards,
         pin: shards == cores,
@@ -66,9 +66,8 @@ fn run(config: Config, demo: bool) -> Result<(), NodeError> {
         ..Default::default()
     };
     real::run(options, move |env, mesh: env::Mesh<Message>| {
-        let (config, limits) = (Arc::clone(&config), limits.clone());
-        run_shard(env, mesh, config, limits, move |node, ready| {
-            announce(ready);
+        let (config, limits, logs) = (Arc::clone(&config), limits.clone(), logs.clone());
+        run_logged_shard((env, mesh), config, limits, logs, move |node, _| {
             if demo {
                 node.start_demo(|line| println!("{line}"));
             }
@@ -76,47 +75,21 @@ fn run(config: Config, demo: bool) -> Result<(), NodeError> {
     })
 }
 
-fn announce(ready: &Ready) {
-    for (path, at) in &ready.replay.damaged {
-        eprintln!(
-            "commit log segment {} is damaged from byte {at} on: ignored the rest, as \
-             commitlog_ignore_replay_errors is true",
-            path.display()
-        );
+/// Runs the node, with its log, and has the log say why it ended if that was not in order.
+fn run_logged(config: Config, demo: bool) -> Result<(), String> {
+    let (logs, end) = Logs::start(&config).map_err(|error| error.to_string())?;
+    let result = run(config, &logs, demo).map_err(|error| error.to_string());
+    if let Err(error) = &result {
+        logs.say_failed(format!("stopped: {error}"), unix_millis());
     }
-    for path in &ready.replay.missing {
-        eprintln!(
-            "commit log segment {} is missing: started without its writes, as \
-             commitlog_ignore_replay_errors is true",
-            path.display()
-        );
-    }
-    for (path, at) in &ready.replay.torn {
-        eprintln!(
-            "a crash cut off commit log segment {} at byte {at}: replayed all before it, nothing \
-             after it was durable",
-            path.display()
-        );
-    }
-    if !ready.clock_behind.is_zero() {
-        eprintln!(
-            "the clock is {:?} behind the last timestamp of this node: timestamps stay ahead of \
-             the clock until it catches up; check NTP",
-            ready.clock_behind
-        );
-    }
-    for note in &ready.notes {
-        eprintln!("{note}");
-    }
-    if !ready.serves_clients {
-        println!("{NOT_LISTENING}");
-        return;
-    }
-    println!(
-        "Starting listening for CQL clients on /{}:{}",
-        ready.address.ip(),
-        ready.address.port()
-    );
+    logs.finish(&end);
+    result
+}
+
+fn unix_millis() -> i64 {
+    #[expect(clippy::disallowed_methods, reason = "no shard runs any more")]
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.ok().and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_default()
 }
 
 fn main() -> ExitCode {
@@ -124,7 +97,7 @@ fn main() -> ExitCode {
     let demo = arguments.demo;
     let configured = configuration::environment()
         .and_then(|environment| configuration::configuration(&arguments, environment));
-    let result = configured.and_then(|c| run(c, demo).map_err(|e| e.to_string()));
+    let result = configured.and_then(|config| run_logged(config, demo));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

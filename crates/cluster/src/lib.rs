@@ -80,7 +80,7 @@ pub use identity::{Identity, RELEASE_VERSION};
 pub use membership::{Endpoint, Life, Membership, NodeInfo, Nodes, Place, Stage, StillAlive};
 pub use oversized::oversized;
 pub use peer_request::{PeerAnswer, PeerRequest};
-pub use peers::Peers;
+pub use peers::{Note, Peers};
 pub use prepared::class_name;
 pub use request::Request;
 pub use saved_caches::SavedCaches;

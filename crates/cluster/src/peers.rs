@@ -8,6 +8,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,19 @@ pub(crate) enum Concern {
     Write,
 }
 
+/// Something that the operator should know.
+#[derive(Debug)]
+pub struct Note {
+    /// Where in the sources it is said.
+    pub at: &'static Location<'static>,
+    /// How grave it is.
+    pub level: Level,
+    /// What.
+    pub text: String,
+    /// Is it told each time it happens, rather than once in a while?
+    pub is_event: bool,
+}
+
 /// What a shard has of the ring.
 pub struct Peers {
     shard: Rc<ShardContext>,
@@ -53,7 +67,7 @@ pub struct Peers {
     /// Where nodes are that the ring has not.
     places: RefCell<Option<Arc<Places>>>,
     /// Where what the operator should know goes.
-    notes: OnceCell<Box<dyn Fn(Level, String)>>,
+    notes: OnceCell<Box<dyn Fn(Note)>>,
     /// On the first shard: who hears gossip.
     gossip: OnceCell<Box<dyn Fn(Gossip)>>,
     /// Who is told of each new ring.
@@ -126,7 +140,7 @@ impl Peers {
         mut settings: Settings,
         registry: &Registry,
         to_shard: impl Fn(usize, Job) + 'static,
-        note: impl Fn(Level, String) + 'static,
+        note: impl Fn(Note) + 'static,
     ) {
         let streaming_user = self.shard.config.streams.tcp_user;
         settings.patience = Patience { streaming_user, ..patience(&self.shard.timeouts()) };
@@ -220,10 +234,26 @@ impl Peers {
         let _ = self.others.call(0, hear).await;
     }
 
-    /// Tells the operator something.
-    pub(crate) fn note(&self, level: Level, message: String) {
-        if let Some(note) = self.notes.get() {
-            note(level, message);
+    /// Tells the operator something, unless the same was told lately.
+    #[track_caller]
+    pub(crate) fn note(&self, level: Level, text: String) {
+        self.note_at(Location::caller(), level, text);
+    }
+
+    /// The same of a place in the sources that handed it on.
+    pub(crate) fn note_at(&self, at: &'static Location<'static>, level: Level, text: String) {
+        self.tell(Note { at, level, text, is_event: false });
+    }
+
+    /// Tells the operator that something happened, each time it does.
+    #[track_caller]
+    pub(crate) fn note_event(&self, text: String) {
+        self.tell(Note { at: Location::caller(), level: Level::Info, text, is_event: true });
+    }
+
+    fn tell(&self, note: Note) {
+        if let Some(notes) = self.notes.get() {
+            notes(note);
         }
     }
 

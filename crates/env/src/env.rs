@@ -45,6 +45,8 @@ pub(crate) struct Shard {
     pub slice_start: Cell<u64>,
     terminated: Notify,
     told_terminated: Cell<bool>,
+    hung_up: Notify,
+    was_hung_up: Cell<bool>,
     /// Set by the mesh: sends what the turn left in the outboxes; looks into the rings.
     pub mesh: std::cell::OnceCell<MeshHooks>,
 }
@@ -121,6 +123,8 @@ impl Env {
             slice_start: Cell::new(0),
             terminated: Notify::new(),
             told_terminated: Cell::new(false),
+            hung_up: Notify::new(),
+            was_hung_up: Cell::new(false),
             mesh: std::cell::OnceCell::new(),
         }))
     }
@@ -355,6 +359,14 @@ impl Env {
         }
     }
 
+    /// Waits for the next SIGHUP, or takes one that came since the last: whoever rotates logs or
+    /// renews certificates sends it. The first shard has it; a simulated node never does.
+    pub async fn hung_up(&self) {
+        while !self.0.was_hung_up.replace(false) {
+            self.0.hung_up.notified().await;
+        }
+    }
+
     /// True once the order to end was given.
     pub fn is_terminated(&self) -> bool {
         self.0.node.terminated.load(Ordering::Acquire)
@@ -429,6 +441,11 @@ impl Shard {
             self.timers.fire(Instant::from_nanos(now));
         }
         self.tell_terminated();
+    }
+
+    pub fn hang_up(&self) {
+        self.was_hung_up.set(true);
+        self.hung_up.notify_all();
     }
 
     pub fn tell_terminated(&self) {

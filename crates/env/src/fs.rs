@@ -410,7 +410,7 @@ impl Env {
     }
 }
 
-fn modified(metadata: &std::fs::Metadata) -> Option<i64> {
+pub(crate) fn modified(metadata: &std::fs::Metadata) -> Option<i64> {
     let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()
 }

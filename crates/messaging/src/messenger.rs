@@ -4,6 +4,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::net::IpAddr;
+use std::panic::Location;
 use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -124,7 +125,7 @@ pub trait Serve {
     fn stream(&self, socket: StreamSocket);
 
     /// Something that the operator should know; it may come often.
-    fn note(&self, level: Level, message: String);
+    fn note_at(&self, at: &'static Location<'static>, level: Level, message: String);
 }
 
 /// What becomes of an answer.
@@ -565,18 +566,21 @@ impl Messenger {
         }
     }
 
+    #[track_caller]
     pub(crate) fn note(&self, level: Level, message: String) {
         if let Some(server) = self.server.get().and_then(Weak::upgrade) {
-            server.note(level, message);
+            server.note_at(Location::caller(), level, message);
         }
     }
 
+    #[track_caller]
     pub(crate) fn note_link(&self, to: Address, kind: Connection, level: Level, why: &str) {
         self.note(level, format!("connection to /{to} ({kind:?}) ended: {why}"));
     }
 
     /// Without its port, which is another each time: what is said again and again is told once in a
     /// while.
+    #[track_caller]
     pub(crate) fn note_inbound(&self, remote: IpAddr, level: Level, why: &str) {
         self.note(level, format!("connection from /{remote} ended: {why}"));
     }

@@ -154,7 +154,7 @@ impl Serve for Echo {
 
     fn stream(&self, _: messaging::StreamSocket) {}
 
-    fn note(&self, level: Level, message: String) {
+    fn note_at(&self, _: &'static std::panic::Location<'static>, level: Level, message: String) {
         self.seen.notes.borrow_mut().push((self.n, level, message));
     }
 }

@@ -82,7 +82,7 @@ impl Serve for Echo {
 
     fn stream(&self, _: messaging::StreamSocket) {}
 
-    fn note(&self, _: Level, message: String) {
+    fn note_at(&self, _: &'static std::panic::Location<'static>, _: Level, message: String) {
         self.seen.notes.borrow_mut().push(message);
     }
 }

@@ -3,15 +3,18 @@
 use std::rc::Rc;
 
 use cluster::Shard;
+use metrics::Level;
 
 use crate::client_server::ClientServer;
 use crate::error::NodeError;
+use crate::journal::Journal;
 use crate::mode::Mode;
 use crate::saved_caches::SavedCaches;
 
 /// On the first shard.
 pub(crate) struct Drain {
     shard: Rc<Shard>,
+    journal: Rc<Journal>,
     mode: Rc<Mode>,
     clients: Rc<ClientServer>,
     saved_caches: Rc<SavedCaches>,
@@ -19,13 +22,14 @@ pub(crate) struct Drain {
 
 impl Drain {
     pub fn new(
-        shard: &Rc<Shard>,
+        (shard, journal): (&Rc<Shard>, &Rc<Journal>),
         mode: &Rc<Mode>,
         clients: &Rc<ClientServer>,
         saved_caches: &Rc<SavedCaches>,
     ) -> Self {
         Self {
             shard: Rc::clone(shard),
+            journal: Rc::clone(journal),
             mode: Rc::clone(mode),
             clients: Rc::clone(clients),
             saved_caches: Rc::clone(saved_caches),
@@ -42,6 +46,8 @@ impl Drain {
             return Ok(());
         }
         self.mode.set_draining();
+        // words that tools wait for (`StorageService.drain`)
+        self.journal.say(Level::Info, "DRAINING: starting drain process".to_owned());
         self.clients.stop_for_good().await?;
         if let Some(membership) = self.shard.membership().cloned() {
             membership.leave().await;
@@ -52,6 +58,7 @@ impl Drain {
         }
         self.saved_caches.save_all().await;
         self.mode.set_drained();
+        self.journal.say(Level::Info, "DRAINED".to_owned());
         Ok(())
     }
 }

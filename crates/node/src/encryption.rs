@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Config;
+use env::sync::Notify;
 use env::{Class, Env};
 use metrics::{Counter, Level, Name, Unit};
 use storage::shards::{Remote, Stopping};
@@ -17,6 +18,7 @@ use crate::context::Context;
 use crate::first_certificates::{FirstCertificates, Read};
 use crate::journal::Journal;
 use crate::key_stores::{Contents, KeyStores, Of};
+use crate::race::first;
 
 /// How often the stores are looked at.
 const LOOK: Duration = Duration::from_secs(10);
@@ -33,6 +35,8 @@ pub(crate) struct Encryption {
     read: Counter,
     /// Stores that changed, and that nothing can be served with.
     refused: Counter,
+    /// The operator wants them looked at now.
+    wanted: Notify,
 }
 
 impl Encryption {
@@ -52,6 +56,7 @@ impl Encryption {
             nodes: tls(Of::Nodes, &first.nodes),
             read: count("CertificatesRead", "Key stores reloaded after a change."),
             refused: count("CertificatesRefused", "Key stores that changed and could not be read."),
+            wanted: Notify::new(),
         })
     }
 
@@ -61,6 +66,11 @@ impl Encryption {
             Of::Clients => self.clients.as_ref(),
             Of::Nodes => self.nodes.as_ref(),
         }
+    }
+
+    /// Looks at the stores now, rather than in a while; on the first shard.
+    pub fn look_now(&self) {
+        self.wanted.notify_all();
     }
 
     /// Looks at the stores from now on, which held `first`; on the first shard.
@@ -79,7 +89,7 @@ impl Encryption {
         let Some(stores) = KeyStores::of(&self.config, of) else { return };
         let mut refused = None;
         loop {
-            self.env.sleep(LOOK).await;
+            first(self.env.sleep(LOOK), self.wanted.notified()).await;
             let found = stores.read(&self.env).await;
             if found.as_ref() == Ok(&served) {
                 refused = None;

@@ -1,13 +1,18 @@
-//! What the node said lately: `system_views.system_logs`.
+//! What the node says: to `system_views.system_logs`, which has what it said lately, and to where
+//! [`Logs`] has it written.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::panic::Location;
 use std::rc::Rc;
 
 use cluster::virtual_tables::LogLine;
 use env::Env;
+use logging::{Area, Levels, Line, Place, Thread, Threshold};
 use metrics::Level;
 use storage::shards::{Remote, Stopping};
+
+use crate::log_files::Logs;
 
 /// Who says what the log has.
 const LOGGER: &str = "helenus.node";
@@ -19,32 +24,101 @@ const LINE_BYTES_MAX: usize = 4 << 10;
 /// What is said seldom is said again after this time.
 const SELDOM_MILLIS: i64 = 10 * 60 * 1000;
 
-/// What the node says, from any shard; the first one has the lines.
+/// What the node says, from any shard; the first one has the lines, and has them written.
 pub(crate) struct Journal {
     env: Env,
     others: Remote<Journal>,
     lines: Lines,
+    logs: Logs,
+    levels: RefCell<Levels>,
+}
+
+/// A line on its way to the first shard.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    level: Level,
+    place: Place,
+    thread: Thread,
+    message: String,
 }
 
 impl Journal {
-    pub fn new(env: &Env, others: Remote<Self>) -> Rc<Self> {
-        Rc::new(Self { env: env.clone(), others, lines: Lines::default() })
+    pub fn new(env: &Env, others: Remote<Self>, logs: Logs, start: Threshold) -> Rc<Self> {
+        let levels = RefCell::new(Levels::new(start));
+        Rc::new(Self { env: env.clone(), others, lines: Lines::default(), logs, levels })
     }
 
     /// Says something for the operator.
+    #[track_caller]
     pub fn say(&self, level: Level, message: String) {
+        self.say_at(Location::caller(), level, message);
+    }
+
+    /// The same of a place in the sources that handed it on.
+    pub fn say_at(&self, at: &'static Location<'static>, level: Level, message: String) {
+        let said = self.said(at, level, message);
         match self.others.me() {
-            0 => self.lines.say(self.millis(), level, message),
-            _ => self.others.send(0, move |first| first.say(level, message)),
+            0 => self.take(said),
+            _ => self.others.send(0, move |first| first.take(said)),
         }
     }
 
     /// Says it, unless it was said lately.
+    #[track_caller]
     pub fn say_seldom(&self, level: Level, message: String) {
+        self.say_seldom_at(Location::caller(), level, message);
+    }
+
+    /// The same of a place in the sources that handed it on.
+    pub fn say_seldom_at(&self, at: &'static Location<'static>, level: Level, message: String) {
+        let said = self.said(at, level, message);
         match self.others.me() {
-            0 => self.lines.say_seldom(self.millis(), level, message),
-            _ => self.others.send(0, move |first| first.say_seldom(level, message)),
+            0 => self.take_seldom(said),
+            _ => self.others.send(0, move |first| first.take_seldom(said)),
         }
+    }
+
+    fn said(&self, at: &'static Location<'static>, level: Level, message: String) -> Said {
+        let thread = Thread::Shard(self.others.me());
+        Said { level, place: at.into(), thread, message }
+    }
+
+    fn take(&self, said: Said) {
+        let at = self.millis();
+        self.write(at, &said);
+        self.lines.say(at, said.level, said.message);
+    }
+
+    fn take_seldom(&self, said: Said) {
+        let at = self.millis();
+        if self.lines.is_known(at, &said.message) {
+            return;
+        }
+        self.write(at, &said);
+        self.lines.say(at, said.level, said.message);
+    }
+
+    fn write(&self, millis: i64, said: &Said) {
+        let Said { level, place, thread, message } = said;
+        if self.levels.borrow().allow(Area::of(place.file), *level) {
+            let (level, place, thread) = (*level, *place, *thread);
+            self.logs.offer(|| Line { millis, level, thread, place, message: message.clone() });
+        }
+    }
+
+    /// Do lines go anywhere but to `system_logs`?
+    pub fn is_written(&self) -> bool {
+        self.logs.are_written()
+    }
+
+    /// Has the log's file opened again.
+    pub fn reopen(&self) {
+        self.logs.reopen();
+    }
+
+    /// Which lines are written; on the first shard.
+    pub fn levels(&self) -> &RefCell<Levels> {
+        &self.levels
     }
 
     fn millis(&self) -> i64 {
@@ -79,14 +153,10 @@ impl Lines {
         lines.push_back(LogLine { at, level: level.name(), logger: LOGGER, message });
     }
 
-    /// Keeps a line, unless the same was said within ten minutes (`NoSpamLogger`).
-    fn say_seldom(&self, at: i64, level: Level, message: String) {
+    /// Was the same said within ten minutes (`NoSpamLogger`)?
+    fn is_known(&self, at: i64, message: &str) -> bool {
         let is_recent = |line: &&LogLine| at - line.at < SELDOM_MILLIS;
-        let known =
-            self.0.borrow().iter().rev().take_while(is_recent).any(|l| l.message == message);
-        if !known {
-            self.say(at, level, message);
-        }
+        self.0.borrow().iter().rev().take_while(is_recent).any(|line| line.message == message)
     }
 
     fn all(&self) -> Vec<LogLine> {
@@ -104,7 +174,9 @@ mod tests {
         for (at, text) in
             [(0, "a"), (1, "b"), (2, "a"), (SELDOM_MILLIS - 1, "a"), (SELDOM_MILLIS, "a")]
         {
-            lines.say_seldom(at, Level::Warn, text.to_owned());
+            if !lines.is_known(at, text) {
+                lines.say(at, Level::Warn, text.to_owned());
+            }
         }
         let lines: Vec<_> = lines.all().into_iter().map(|line| (line.at, line.message)).collect();
         let expected = [(0, "a"), (1, "b"), (SELDOM_MILLIS, "a")];

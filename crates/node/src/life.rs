@@ -11,6 +11,7 @@ use std::time::Duration;
 use cluster::{ClockReserve, first_schema};
 use config::Config;
 use env::{Class, Env, Mesh, Task};
+use logging::Threshold;
 use metrics::{Level, Registry};
 use server::ConnectionLimits;
 use storage::shards::{Components, Shards};
@@ -25,11 +26,13 @@ use crate::first_superuser::prepare_roles;
 use crate::guardrails::watch_writes;
 use crate::inbox::Inbox;
 use crate::journal::Journal;
+use crate::log_files::Logs;
 use crate::message::{Message, Opening};
 use crate::node::Node;
 use crate::notes::{aside_notes, notes_of};
 use crate::prepared::load_statements;
 use crate::settings::{metrics_address, server_settings, storage_options};
+use crate::start_log::StartLog;
 
 /// What is said where clients are not served.
 pub const NOT_LISTENING: &str = "Not serving CQL clients: start_native_transport is false, the \
@@ -51,8 +54,7 @@ pub struct Ready {
     pub notes: Vec<String>,
 }
 
-/// Runs one shard of a node until it is told to end. `ready` is called on the first shard once it
-/// serves.
+/// Runs one shard of a node whose log stays in memory: see [`run_logged_shard`].
 ///
 /// # Errors
 /// If the node cannot start, or not end in order.
@@ -63,7 +65,22 @@ pub async fn run_shard(
     limits: ConnectionLimits,
     ready: impl FnOnce(&Rc<Node>, &Ready),
 ) -> Result<(), NodeError> {
-    let inbox = begin(&env, &mesh, config, limits)?;
+    run_logged_shard((env, mesh), config, limits, Logs::in_memory(), ready).await
+}
+
+/// Runs one shard of a node until it is told to end. `ready` is called on the first shard once it
+/// serves.
+///
+/// # Errors
+/// If the node cannot start, or not end in order.
+pub async fn run_logged_shard(
+    (env, mesh): (Env, Mesh<Message>),
+    config: Arc<Config>,
+    limits: ConnectionLimits,
+    logs: Logs,
+    ready: impl FnOnce(&Rc<Node>, &Ready),
+) -> Result<(), NodeError> {
+    let inbox = begin((&env, &mesh), config, limits, logs)?;
     env.spawn(Class::Statement, Rc::clone(&inbox).run());
     let result = match env.shard() {
         0 => {
@@ -84,10 +101,10 @@ pub async fn run_shard(
 
 /// Makes what a shard has before the node is open.
 fn begin(
-    env: &Env,
-    mesh: &Mesh<Message>,
+    (env, mesh): (&Env, &Mesh<Message>),
     config: Arc<Config>,
     limits: ConnectionLimits,
+    logs: Logs,
 ) -> Result<Rc<Inbox>, NodeError> {
     let to_engines = mesh.clone();
     let shards = Shards::new(env, move |to, job| to_engines.send(to, Message::Storage(job)));
@@ -96,7 +113,8 @@ fn begin(
     let to_components = mesh.clone();
     let components =
         Components::new(env, move |to, job| to_components.send(to, Message::Component(job)));
-    let journal = Journal::new(env, components.remote());
+    let start = Threshold::of(&config.lookup().word("log_level"));
+    let journal = Journal::new(env, components.remote(), logs, start);
     components.add(&journal);
     let context = Context {
         env: env.clone(),
@@ -119,11 +137,13 @@ fn begin(
 async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Result<(), NodeError> {
     let Context { env, config, engine, mesh, journal, .. } = inbox.context();
     let address = server_settings(config)?.listen;
+    let start = StartLog::begin(env, journal, config);
     let _lock = prepare_directories(env, config).await?;
     let booted = cluster::boot(engine, config).await?;
     if !config.tables.compact_from_start {
         hold_compactions(engine);
     }
+    start.opened(&booted.identity);
     let certificates = FirstCertificates::read(env, config).await?;
     let opening = Arc::new(Opening { identity: Arc::new(booted.identity), certificates });
     let node = inbox.open(&opening);
@@ -143,7 +163,10 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     for shard in 1..env.shards() {
         mesh.send(shard, Message::Opened(Arc::clone(&opening)));
     }
+    hang_up(&node, inbox.context());
+    start.joins(node.shard());
     let joined = node.ring_entry().join(booted.snitch, booted.saved).await?;
+    start.joined(node.shard());
     let is_told_to_end = joined.is_none();
     // a ring of others has its roles
     if joined.is_some_and(|joined| joined.others == 0) {
@@ -159,7 +182,8 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     notes.extend(aside_notes(engine));
     let (replay, clock_behind) = (booted.replay, booted.clock_behind);
     let told = Ready { address, replay, clock_behind, serves_clients, notes };
-    say_ready(journal, &told);
+    start.ended();
+    say_ready(journal, &told, tls_policy(config));
     node.saved_caches().keep();
     ready(&node, &told);
     env.terminated().await;
@@ -236,19 +260,71 @@ fn serve_metrics(
     }
 }
 
-fn say_ready(journal: &Journal, ready: &Ready) {
-    let Ready { address, clock_behind, serves_clients, notes, .. } = ready;
-    notes.iter().for_each(|note| journal.say(Level::Warn, note.clone()));
+/// Looks at what other programs replaced whenever SIGHUP comes: the log's file, key stores. Not in a
+/// simulated world, where it never does.
+fn hang_up(node: &Rc<Node>, context: &Context) {
+    let Context { env, journal, .. } = context;
+    if !journal.is_written() {
+        return;
+    }
+    let (node, journal) = (Rc::clone(node), Rc::clone(journal));
+    let hearing = env.clone();
+    env.spawn(Class::Admin, async move {
+        loop {
+            hearing.hung_up().await;
+            journal.reopen();
+            node.encryption().look_now();
+            let text = "SIGHUP: opened the log's file again, and looks at the key stores";
+            journal.say(Level::Info, text.to_owned());
+        }
+    });
+}
+
+/// How clients connect, in Cassandra's words (`TlsEncryptionPolicy`).
+fn tls_policy(config: &Config) -> &'static str {
+    match config.client_tls.as_ref().map(|tls| tls.is_optional) {
+        None => "unencrypted",
+        Some(true) => "optionally encrypted",
+        Some(false) => "encrypted",
+    }
+}
+
+fn say_ready(journal: &Journal, ready: &Ready, tls: &str) {
+    let Ready { address, replay, clock_behind, serves_clients, notes } = ready;
+    let warn = |text: String| journal.say(Level::Warn, text);
+    for (path, at) in &replay.damaged {
+        let path = path.display();
+        warn(format!(
+            "commit log segment {path} is damaged from byte {at} on: ignored the rest, as \
+             commitlog_ignore_replay_errors is true"
+        ));
+    }
+    for path in &replay.missing {
+        let path = path.display();
+        warn(format!(
+            "commit log segment {path} is missing: started without its writes, as \
+             commitlog_ignore_replay_errors is true"
+        ));
+    }
+    for (path, at) in &replay.torn {
+        let path = path.display();
+        warn(format!(
+            "a crash cut off commit log segment {path} at byte {at}: replayed all before it, \
+             nothing after it was durable"
+        ));
+    }
+    notes.iter().for_each(|note| warn(note.clone()));
     if !clock_behind.is_zero() {
-        let text = format!(
+        warn(format!(
             "the clock is {clock_behind:?} behind the last timestamp of this node: timestamps stay \
              ahead of the clock until it catches up; check NTP"
-        );
-        journal.say(Level::Warn, text);
+        ));
     }
+    // words that tools wait for (`PipelineConfigurator`, `CassandraDaemon`)
     let text = match serves_clients {
-        true => format!("Starting listening for CQL clients on /{address}"),
+        true => format!("Starting listening for CQL clients on /{address} ({tls})..."),
         false => NOT_LISTENING.to_owned(),
     };
     journal.say(Level::Info, text);
+    journal.say(Level::Info, "Startup complete".to_owned());
 }

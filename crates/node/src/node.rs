@@ -72,7 +72,7 @@ impl Node {
         let pools = Pools::new(&shard, &clients, &metrics);
         let scrape = Scrape::new(context, &shard, (&metrics, &pools));
         let saved_caches = SavedCaches::new(context, &shard, &mode);
-        let drain = Rc::new(Drain::new(&shard, &mode, &clients, &saved_caches));
+        let drain = Rc::new(Drain::new((&shard, journal), &mode, &clients, &saved_caches));
         let snapshots = TableSnapshots::new(context, &shard);
         let guardrails = NodeGuardrails::new(context, &shard);
         let ring_entry = RingEntry::new(context, &shard);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use cluster::{Identity, Shard};
+use cluster::{Identity, Note, Shard};
 use config::{Config, InternodeCapacity, InternodeEncryption};
 use env::Task;
 use messaging::{Capacity, Encryption, Settings};
@@ -51,7 +51,10 @@ pub(crate) fn reach_peers(context: &Context, shard: &Shard, tls: Option<&Tls>) {
         messaging_settings(&context.config, shard.identity(), tls),
         &context.registry,
         move |shard, job| mesh.send(shard, Message::Messaging(job)),
-        move |level, message| journal.say_seldom(level, message),
+        move |Note { at, level, text, is_event }| match is_event {
+            true => journal.say_at(at, level, text),
+            false => journal.say_seldom_at(at, level, text),
+        },
     );
 }
 

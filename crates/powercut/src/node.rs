@@ -256,7 +256,7 @@ impl Program {
         let mut program = Self { child, lines };
         loop {
             match program.lines.recv_timeout(PATIENCE) {
-                Ok(line) if line.starts_with("Starting listening") => return Ok(program),
+                Ok(line) if line.contains("Starting listening") => return Ok(program),
                 Ok(_) => {}
                 Err(_) => {
                     let _ = program.child.kill();

@@ -1,5 +1,6 @@
 //! What streams must know of the node.
 
+use std::panic::Location;
 use std::rc::Rc;
 
 use messaging::Messenger;
@@ -23,6 +24,14 @@ pub trait Host {
     /// Has this node part in an incremental repair that is under way? Asked on the first shard.
     fn is_repairing(&self, repair: Uuid) -> bool;
 
-    /// Something that the operator should know.
-    fn note(&self, level: Level, text: String);
+    /// Something that the operator should know, said at a place in the sources.
+    fn note_at(&self, at: &'static Location<'static>, level: Level, text: String);
+}
+
+impl dyn Host + '_ {
+    /// Something that the operator should know, said where this is called.
+    #[track_caller]
+    pub(crate) fn note(&self, level: Level, text: String) {
+        self.note_at(Location::caller(), level, text);
+    }
 }

@@ -20,6 +20,13 @@ pub(super) async fn ask(
         SettingsVerb::SetTraceProbability(share) => {
             operator.set_trace_probability(share.0).await?;
         }
+        SettingsVerb::SetLoggingLevel { target, level } => {
+            let unheard = operator.set_logging_level(&target, &level).await?;
+            return Ok((!unheard.is_empty()).then_some(Shown::UnheardLoggers(unheard)));
+        }
+        SettingsVerb::GetLoggingLevels => {
+            return Ok(Some(Shown::LoggingLevels(operator.logging_levels().await?)));
+        }
         SettingsVerb::GetTimeout(timeout) => {
             let millis = operator.timeout(timeout).await?;
             return Ok(Some(Shown::Timeout { timeout, millis }));

@@ -45,7 +45,7 @@ pub use ring::{
     Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf,
     RangeReplica, RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,
 };
-pub use settings::{Setting, Timeout, UnknownTimeout};
+pub use settings::{LoggerLevel, Setting, Timeout, UnknownTimeout};
 pub use shown::Shown;
 pub use snapshots::SnapshotDetails;
 pub use streams::{StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum};

@@ -14,6 +14,15 @@ pub struct Setting {
     pub value: Option<String>,
 }
 
+/// A logger with its level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoggerLevel {
+    /// Its name.
+    pub logger: String,
+    /// Logback's word.
+    pub level: String,
+}
+
 /// A timeout of the node, by nodetool's name for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AutoCompaction, ClusterView, CompactionStats, DataFile, Decommission, Endpoint, ExcessJobs,
-    FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, MovePlan, NetStats, NodeInfo,
-    PastCompaction, PendingHints, PendingStats, PoolStats, ProxyHistograms, Release, RepairCleanup,
-    RepairSession, RepairStats, Ring, RingRanges, Setting, SnapshotDetails, StreamLimits,
-    TableHistograms, Thresholds, Timeout, WatchedRepair,
+    FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, LoggerLevel, MovePlan, NetStats,
+    NodeInfo, PastCompaction, PendingHints, PendingStats, PoolStats, ProxyHistograms, Release,
+    RepairCleanup, RepairSession, RepairStats, Ring, RingRanges, Setting, SnapshotDetails,
+    StreamLimits, TableHistograms, Thresholds, Timeout, WatchedRepair,
 };
 
 /// What a verb shows: in JSON an object whose one field names the kind.
@@ -144,6 +144,10 @@ pub enum Shown {
         /// Of requests that nobody asked to be traced.
         share: f64,
     },
+    /// `getlogginglevels`
+    LoggingLevels(Vec<LoggerLevel>),
+    /// `setlogginglevel`, of names under which the node logs nothing.
+    UnheardLoggers(Vec<String>),
     /// `getguardrailsconfig`
     Guardrails(Vec<Setting>),
 }

@@ -1,6 +1,6 @@
 //! Settings that hold until the next start.
 
-use crate::model::{Setting, Timeout};
+use crate::model::{LoggerLevel, Setting, Timeout};
 
 use super::Answer;
 
@@ -16,6 +16,11 @@ pub trait SettingsOperator {
     /// Sets guardrails, each as `key=value`: all of them or, where that makes no sense
     /// ([`BadUse`](crate::Refusal::BadUse) with Cassandra's text), none.
     async fn set_guardrails(&self, settings: &[String]) -> Answer<()>;
+    /// Each logger that has a level, with it.
+    async fn logging_levels(&self) -> Answer<Vec<LoggerLevel>>;
+    /// Sets a logger's level, or that of a component's loggers; each may be empty. Says so of names
+    /// under which the node logs nothing.
+    async fn set_logging_level(&self, target: &str, level: &str) -> Answer<Vec<String>>;
     /// Which share of requests is traced though nobody asked for it.
     async fn trace_probability(&self) -> Answer<f64>;
     /// Sets that share.

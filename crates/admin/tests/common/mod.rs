@@ -6,15 +6,15 @@ use admin::{
     Answer, AutoCompaction, Cache, CacheName, CachesOperator, Cluster, Command, CompactionOperator,
     CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Failing, FailingUnit,
     FailureChance, FailureOdds, FailurePlan, FailureRow, Format, GossipValue, Handoff,
-    HandoffChange, HintsOperator, IoStats, Life, Liveness, Messages, MovePlan, NetStats,
-    NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf,
-    Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, PlanChange, PlannedOwnership,
-    PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool, PoolStats, ProxyHistograms,
-    RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, RepairOrder, ReplicatedRange,
-    Replication, Reply, Requests, Ring, RingNode, RingOperator, SSTablesOperator, Scrub, Setting,
-    SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile, StreamLimits,
-    StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths, TableStats,
-    TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
+    HandoffChange, HintsOperator, IoStats, Life, Liveness, LoggerLevel, Messages, MovePlan,
+    NetStats, NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator,
+    NodesOf, Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, PlanChange,
+    PlannedOwnership, PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool, PoolStats,
+    ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, RepairOrder,
+    ReplicatedRange, Replication, Reply, Requests, Ring, RingNode, RingOperator, SSTablesOperator,
+    Scrub, Setting, SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile,
+    StreamLimits, StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths,
+    TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -738,6 +738,19 @@ impl SettingsOperator for Fake {
             [_, fail] if fail.ends_with("=10") => Err(Refusal::BadUse("no".to_owned())),
             settings => self.note(format!("set {settings:?}")),
         }
+    }
+
+    async fn logging_levels(&self) -> Answer<Vec<LoggerLevel>> {
+        let level = |logger: &str, level: &str| LoggerLevel {
+            logger: logger.to_owned(),
+            level: level.to_owned(),
+        };
+        Ok(vec![level("ROOT", "INFO"), level("org.apache.cassandra.gms", "DEBUG")])
+    }
+
+    async fn set_logging_level(&self, target: &str, level: &str) -> Answer<Vec<String>> {
+        self.note(format!("level '{target}' '{level}'"))?;
+        Ok(if target == "com.example" { vec![target.to_owned()] } else { Vec::new() })
     }
 
     async fn trace_probability(&self) -> Answer<f64> {

@@ -84,6 +84,7 @@ impl Targets {
         self.delivering.borrow().iter().take(most).any(|first| *first == host)
     }
 
+    #[track_caller]
     pub fn note(&self, level: Level, message: String) {
         if let Some(handoff) = self.handoff.upgrade() {
             handoff.peers.note(level, message);

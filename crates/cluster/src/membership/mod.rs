@@ -211,15 +211,19 @@ impl Membership {
                 Effect::ShadowRoundFailed => self.end_shadow_round(None),
                 Effect::Joined(node) | Effect::Restarted(node) | Effect::Changed(node, _) => {
                     is_changed = true;
+                    self.tell_standing(node, &effect);
                     self.heard_of(node);
                 }
                 Effect::Up(node) => {
                     is_changed = true;
+                    // words that tools wait for (`Gossiper`), as are those below
+                    self.peers.note_event(format!("InetAddress /{node} is now UP"));
                     self.agree(schema_ring::Event::Up(node));
                 }
                 Effect::Down(node) => {
                     is_changed = true;
                     self.env.mark("gossip.down");
+                    self.peers.note_event(format!("InetAddress /{node} is now DOWN"));
                     self.agree(schema_ring::Event::Down(node));
                     self.interrupt(node);
                 }
@@ -242,6 +246,20 @@ impl Membership {
         }
         if is_changed {
             self.look_around();
+        }
+    }
+
+    /// Tells of another node that it became a member, in the words that tools wait for
+    /// (`StorageService.handleStateNormal`).
+    fn tell_standing(&self, node: Address, effect: &Effect) {
+        let is_of_status = match effect {
+            Effect::Changed(_, state) => *state == AppState::STATUS_WITH_PORT,
+            _ => true,
+        };
+        let gossiper = self.gossiper.borrow();
+        let status = gossiper.peer(node).map(|peer| peer.state.status());
+        if is_of_status && status == Some(gossip::Status::Normal) {
+            self.peers.note_event(format!("Node /{node} state jump to NORMAL"));
         }
     }
 
@@ -604,6 +622,7 @@ impl Membership {
         self.peers.interrupt(node);
     }
 
+    #[track_caller]
     fn note(&self, level: Level, message: String) {
         self.peers.note(level, message);
     }

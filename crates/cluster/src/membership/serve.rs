@@ -1,5 +1,6 @@
 //! What other nodes ask of this one, by verb.
 
+use std::panic::Location;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -199,7 +200,7 @@ impl Serve for PeerServer {
         self.streaming.serve(socket);
     }
 
-    fn note(&self, level: Level, message: String) {
-        self.peers.note(level, message);
+    fn note_at(&self, at: &'static Location<'static>, level: Level, message: String) {
+        self.peers.note_at(at, level, message);
     }
 }

@@ -89,6 +89,7 @@ impl Participant {
         self.peers.messenger().map(|messenger| messenger.settings().local)
     }
 
+    #[track_caller]
     fn note(&self, level: Level, text: String) {
         self.peers.note(level, text);
     }

@@ -1,5 +1,6 @@
 //! What streams see of this node.
 
+use std::panic::Location;
 use std::rc::Rc;
 
 use messaging::Messenger;
@@ -83,7 +84,7 @@ impl Host for StreamHost {
         self.ongoing.has(repair)
     }
 
-    fn note(&self, level: Level, text: String) {
-        self.peers.note(level, text);
+    fn note_at(&self, at: &'static Location<'static>, level: Level, text: String) {
+        self.peers.note_at(at, level, text);
     }
 }

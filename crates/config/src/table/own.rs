@@ -3,9 +3,10 @@
 use crate::key::Kind::*;
 use crate::key::Standing::*;
 use crate::key::{Key, key};
-use crate::quantity::{MIB, MILLIS, MILLIS_INT};
+use crate::quantity::{BYTES, MIB, MILLIS, MILLIS_INT};
 use crate::table::words::{
-    BACKGROUND_ACCESS_MODE, METRICS_PER_TABLE, PORT, READ_ACCESS_MODE, TOKEN_ALLOCATION,
+    BACKGROUND_ACCESS_MODE, LOG_FORMAT, LOG_LEVEL, LOG_TO, METRICS_PER_TABLE, PORT,
+    READ_ACCESS_MODE, TOKEN_ALLOCATION,
 };
 
 /// The greatest number of shards: the sharding algorithm that drivers compute is defined for
@@ -18,6 +19,9 @@ pub const MAX_IO_DEPTH: i64 = 4096;
 /// A hash of more rounds would keep a thread for minutes.
 pub const MAX_BCRYPT_ROUNDS: i64 = 16;
 
+/// A hundred years.
+pub const MAX_LOG_DAYS: i64 = 36_500;
+
 /// Is it one of these?
 pub(crate) fn is_own(name: &str) -> bool {
     KEYS.iter().any(|key| key.name == name)
@@ -27,6 +31,20 @@ pub(super) static KEYS: &[Key] = &[
     // Where everything lies whose own directory key is not set. Cassandra takes this from the
     // JVM property cassandra.storagedir.
     key("data_dir", Text, "./data", Served),
+    // Where system.log is, and its earlier files; null is no file. Cassandra has the environment's
+    // CASSANDRA_LOG_DIR and conf/logback.xml; so for the keys below.
+    key("log_directory", Text, "null", Served),
+    // Where lines of the log go; null is both where there is a directory, else standard output.
+    key("log_to", Enum(LOG_TO), "null", Served),
+    // Whether lines read as Cassandra's, or are objects of JSON.
+    key("log_format", Enum(LOG_FORMAT), "pattern", Served),
+    // What a line must be at least, until nodetool setlogginglevel says otherwise.
+    key("log_level", Enum(LOG_LEVEL), "INFO", Served),
+    // The size at which the file takes another name and a new one is begun (maxFileSize), for how
+    // many days these files are kept (maxHistory), and how large all of them may be (totalSizeCap).
+    key("log_file_size", Quantity(&BYTES), "50MiB", Served),
+    key("log_history_days", Int(0, MAX_LOG_DAYS), "7", Served),
+    key("log_total_size", Quantity(&BYTES), "5GiB", Served),
     // How many shards, hence threads, serve. Cassandra has thread pools in its place; null is
     // one a core.
     key("shards", Int(1, MAX_SHARDS), "null", Served),

@@ -31,6 +31,9 @@ pub(crate) static CONSISTENCY_LEVEL: &[&str] = &[
     "NODE_LOCAL",
 ];
 pub(super) static METRICS_PER_TABLE: &[&str] = &["default", "all"];
+pub(super) static LOG_TO: &[&str] = &["stdout", "file", "both"];
+pub(super) static LOG_FORMAT: &[&str] = &["pattern", "json"];
+pub(super) static LOG_LEVEL: &[&str] = &["ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"];
 pub(super) static TOKEN_ALLOCATION: &[&str] = &["even", "cassandra", "random"];
 pub(super) static READ_ACCESS_MODE: &[&str] = &["mixed", "standard"];
 pub(super) static BACKGROUND_ACCESS_MODE: &[&str] = &["direct", "standard"];

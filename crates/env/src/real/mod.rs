@@ -12,6 +12,7 @@ mod lookup;
 pub(crate) mod pipe;
 pub(crate) mod ring;
 pub(crate) mod sockets;
+mod spool;
 mod sys;
 
 pub use lookup::{addresses_of, interfaces};
@@ -74,7 +75,8 @@ pub struct RealOptions {
     pub shards: usize,
     /// Bind shard `n` to the `n`-th CPU that the process may use.
     pub pin: bool,
-    /// Take SIGTERM and SIGINT, and resolve [`Env::terminated`] on them.
+    /// Take SIGTERM and SIGINT, and resolve [`Env::terminated`] on them; take SIGHUP, and resolve
+    /// [`Env::hung_up`] on it.
     pub signals: bool,
     /// Entries of each shard's submission queue.
     pub ring_entries: u32,
@@ -307,10 +309,14 @@ fn turn(env: &Env, signal_fd: Option<i32>) {
     if events.unsent {
         shard.node.remotes.iter().for_each(|other| other.ring_bell());
     }
-    if let (true, Some(fd)) = (events.signal, signal_fd)
-        && sys::Signals::take(fd)
-    {
-        shard.node.terminate();
+    if let (true, Some(fd)) = (events.signal, signal_fd) {
+        let taken = sys::Signals::take(fd);
+        if taken.ends {
+            shard.node.terminate();
+        }
+        if taken.hangs_up {
+            shard.hang_up();
+        }
     }
 }
 
@@ -343,4 +349,5 @@ impl Work for RealWork<'_> {
     }
 }
 
+pub use spool::{AppendFile, BlockingFiles, Spool, SpoolEnd};
 pub(crate) use sys::{disk_space, forget_pages};

@@ -203,14 +203,24 @@ pub(super) fn read_in_memory(
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
-/// SIGTERM and SIGINT, taken off their default action and turned into a readable descriptor.
+/// What signals want that arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    /// The node's end: SIGTERM, SIGINT.
+    pub ends: bool,
+    /// That files are opened again: SIGHUP.
+    pub hangs_up: bool,
+}
+
+/// SIGTERM, SIGINT and SIGHUP, taken off their default action and turned into a readable
+/// descriptor.
 pub(super) struct Signals {
     pub fd: OwnedFd,
     before: libc::sigset_t,
 }
 
 impl Signals {
-    /// Blocks both signals on the calling thread (and those that it starts later).
+    /// Blocks these signals on the calling thread (and those that it starts later).
     #[expect(unsafe_code, reason = "signalfd has no safe wrapper in std")]
     pub fn block() -> io::Result<Self> {
         // SAFETY: the sets are live locals; the descriptor returned is ours alone.
@@ -219,6 +229,7 @@ impl Signals {
             libc::sigemptyset(&mut set);
             libc::sigaddset(&mut set, libc::SIGTERM);
             libc::sigaddset(&mut set, libc::SIGINT);
+            libc::sigaddset(&mut set, libc::SIGHUP);
             let mut before: libc::sigset_t = std::mem::zeroed();
             let error = libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
             if error != 0 {
@@ -230,16 +241,21 @@ impl Signals {
         }
     }
 
-    /// Takes the signals that arrived; says whether there was one.
+    /// Takes the signals that arrived; says what they want.
     #[expect(unsafe_code, reason = "signalfd has no safe wrapper in std")]
-    pub fn take(fd: libc::c_int) -> bool {
-        let mut any = false;
+    pub fn take(fd: libc::c_int) -> Taken {
+        let mut taken = Taken::default();
+        // the signal's number comes first (signalfd_siginfo.ssi_signo)
         let mut info = [0u8; size_of::<libc::signalfd_siginfo>()];
         // SAFETY: the buffer is live and of the length given.
         while unsafe { libc::read(fd, info.as_mut_ptr().cast(), info.len()) } > 0 {
-            any = true;
+            let [a, b, c, d, ..] = info;
+            match u32::from_ne_bytes([a, b, c, d]) == libc::SIGHUP as u32 {
+                true => taken.hangs_up = true,
+                false => taken.ends = true,
+            }
         }
-        any
+        taken
     }
 }
 

@@ -4,9 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::{Answer, Refusal, Setting, SettingsOperator, Timeout};
+use admin::{Answer, LoggerLevel, Refusal, Setting, SettingsOperator, Timeout};
 use cluster::Shard;
 use config::{Config, Timeouts};
+use logging::{LOGGERS_MAX, SetLevel, Threshold};
+use metrics::Level;
 
 use super::{Operations, failed};
 use crate::all_shards::ask_all;
@@ -57,6 +59,35 @@ impl SettingsOperator for Operations {
         set.map_err(|refusal| Refusal::BadUse(refusal.to_string()))?;
         self.guardrails.check_disk(&config).await.map_err(Refusal::BadUse)?;
         self.guardrails.set_config(Arc::new(config)).await.map_err(failed)
+    }
+
+    async fn logging_levels(&self) -> Answer<Vec<LoggerLevel>> {
+        let shown = self.journal.levels().borrow().shown().into_iter();
+        Ok(shown.map(|(logger, level)| LoggerLevel { logger, level: level.to_owned() }).collect())
+    }
+
+    async fn set_logging_level(&self, target: &str, level: &str) -> Answer<Vec<String>> {
+        let set = self.journal.levels().borrow_mut().set(target, level);
+        let unheard = match set {
+            SetLevel::TooMany => {
+                return Err(Refusal::Failed(format!(
+                    "{LOGGERS_MAX} loggers have a level of their own already: reset them with \
+                     nodetool setlogginglevel"
+                )));
+            }
+            SetLevel::Set(_) => Vec::new(),
+            SetLevel::Nothing(names) => names,
+        };
+        if !level.is_empty() {
+            // Cassandra's words
+            let set = Threshold::of(level).name();
+            let text = format!(
+                "set log level to {set} for classes under '{target}' (if the level doesn't look \
+                 like '{level}' then the logger couldn't parse '{level}')"
+            );
+            self.journal.say(Level::Info, text);
+        }
+        Ok(unheard)
     }
 
     async fn trace_probability(&self) -> Answer<f64> {

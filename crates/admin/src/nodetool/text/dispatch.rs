@@ -1,7 +1,7 @@
 //! Which text is that of a verb and its value.
 
 use super::{
-    cluster, compaction, gossip, hints, histograms, info, io, network, plan, repair, ring,
+    cluster, compaction, gossip, hints, histograms, info, io, logging, network, plan, repair, ring,
     snapshots, status, streams, tables,
 };
 use crate::model::{Decommission, ExcessJobs, Shown};
@@ -256,6 +256,10 @@ fn of_settings(verb: &SettingsVerb, shown: Option<&Shown>) -> Option<String> {
         }
         (SettingsVerb::GetTraceProbability, Some(Shown::TraceProbability { share })) => {
             format!("Current trace probability: {share:?}\n")
+        }
+        (SettingsVerb::GetLoggingLevels, Some(Shown::LoggingLevels(of))) => logging::levels(of),
+        (SettingsVerb::SetLoggingLevel { .. }, Some(Shown::UnheardLoggers(of))) => {
+            logging::unheard(of)
         }
         (SettingsVerb::GetGuardrails(filter), Some(Shown::Guardrails(of))) => {
             guardrails::print(of, filter)

@@ -10,6 +10,7 @@ mod hints;
 mod histograms;
 mod info;
 mod io;
+mod logging;
 mod network;
 mod number;
 mod plan;

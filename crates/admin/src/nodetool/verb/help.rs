@@ -89,6 +89,7 @@ const USES: &[(&str, &str)] = &[
     ("setguardrailsconfig", "<guardrail> <value>..."),
     ("sethintedhandoffthrottlekb", "<value_in_kb_per_sec>"),
     ("setinterdcstreamthroughput", "[-e | --entire-sstable-throughput] [-m | --mib] <value_in_mb>"),
+    ("setlogginglevel", "[<component|class> [<level>]]"),
     ("setmaxhintwindow", "<value_in_ms>"),
     ("setstreamthroughput", "[-e | --entire-sstable-throughput] [-m | --mib] <value_in_mb>"),
     ("settimeout", "<timeout_type> <timeout_in_ms>"),

@@ -27,6 +27,16 @@ pub enum SettingsVerb {
     GetGuardrails(GuardrailFilter),
     /// `setguardrailsconfig`: sets a guardrail until the next start: its name and its values.
     SetGuardrails(Vec<String>),
+    /// `getlogginglevels`: says which loggers have a level of their own.
+    GetLoggingLevels,
+    /// `setlogginglevel`: sets the level of a component or class until the next start; with neither
+    /// all are as configured again.
+    SetLoggingLevel {
+        /// A component, or the name of a logger; empty for all.
+        target: String,
+        /// A level; empty for none of its own.
+        level: String,
+    },
     /// `gettraceprobability`: says which share of requests is traced.
     GetTraceProbability,
     /// `settraceprobability`: traces a share of all requests until the next start.
@@ -44,6 +54,8 @@ impl Eq for Share {}
 pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<SettingsVerb>, VerbError> {
     Ok(Some(match name {
         "getguardrailsconfig" => SettingsVerb::GetGuardrails(guardrails(args)?),
+        "getlogginglevels" => SettingsVerb::GetLoggingLevels,
+        "setlogginglevel" => set_logging_level(args.rest()),
         "gettimeout" => SettingsVerb::GetTimeout(get_timeout(&args.rest())?),
         "gettraceprobability" => SettingsVerb::GetTraceProbability,
         "setguardrailsconfig" => SettingsVerb::SetGuardrails(args.rest()),
@@ -68,6 +80,15 @@ fn guardrails(args: &mut Args) -> Result<GuardrailFilter, VerbError> {
         return Err(VerbError::Arguments(NO_GUARDRAIL.to_owned()));
     }
     Ok(GuardrailFilter { category, expand, name })
+}
+
+/// With more than two arguments Cassandra takes the first and no level.
+fn set_logging_level(args: Vec<String>) -> SettingsVerb {
+    let has_level = args.len() == 2;
+    let mut args = args.into_iter();
+    let target = args.next().unwrap_or_default();
+    let level = args.next().filter(|_| has_level).unwrap_or_default();
+    SettingsVerb::SetLoggingLevel { target, level }
 }
 
 fn share(args: &mut Args) -> Result<Share, VerbError> {

@@ -69,6 +69,7 @@ impl LocalSessions {
         self.failures.borrow_mut().push(Box::new(told));
     }
 
+    #[track_caller]
     pub(super) fn note(&self, level: Level, text: String) {
         self.peers.note(level, text);
     }

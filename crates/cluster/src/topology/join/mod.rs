@@ -276,6 +276,7 @@ impl Join {
         Joined { others, down }
     }
 
+    #[track_caller]
     fn note(&self, level: Level, text: impl Into<String>) {
         self.peers.note(level, text.into());
     }

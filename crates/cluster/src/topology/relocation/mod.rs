@@ -204,6 +204,7 @@ impl Relocation {
         scope.map_err(|error| RelocationError::Streams(error.message))
     }
 
+    #[track_caller]
     fn note(&self, level: Level, text: impl Into<String>) {
         self.peers.note(level, text.into());
     }
