@@ -167,7 +167,7 @@ const HANGS_ON: &[(&str, &[&str])] = &[
 /// Does a refusal of `key` follow from another one, whose value is not among those `left`?
 fn hangs_on(key: &str, left: &Values, all: &Values) -> bool {
     let is_out = |other: &&str| all.contains_key(*other) && !left.contains_key(*other);
-    HANGS_ON.iter().any(|(of, others)| *of == key && others.iter().any(|other| is_out(&other)))
+    HANGS_ON.iter().any(|(of, others)| *of == key && others.iter().any(is_out))
 }
 
 /// The folder that a key names, else one below the node's own.

@@ -96,8 +96,8 @@ impl Environment {
                 properties.push((name.to_owned(), value.to_owned()));
             }
         }
-        let mut environment = Self::default();
-        environment.file = folder.as_deref().map(|folder| folder.join(FILE));
+        let file = folder.as_deref().map(|folder| folder.join(FILE));
+        let mut environment = Self { file, ..Self::default() };
         environment.take(&properties, folder.as_deref())?;
         environment.memory = set(HEAP).map(|text| memory(&text)).transpose()?;
         Ok(environment)
