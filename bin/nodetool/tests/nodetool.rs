@@ -40,7 +40,7 @@ fn node(dir: &Path, answer: &'static str) -> std::thread::JoinHandle<String> {
 #[test]
 fn sends_the_verb_and_prints_the_answer() {
     let dir = dir("answer");
-    let answer = "helenus-admin 2\n{\"shown\":{\"import\":{\"refused_directories\":[\"/b\"]}},\"refusal\":null}\n";
+    let answer = "helenus-admin 3\n{\"shown\":{\"import\":{\"refused_directories\":[\"/b\"]}},\"refusal\":null}\n";
     let asked = node(&dir.join("data"), answer);
     let output = nodetool(&dir, &["-pp", "import", "-q", "ks", "t", "/a", "/b"]);
     let (code, out, err) = said(&output);
@@ -49,10 +49,10 @@ fn sends_the_verb_and_prints_the_answer() {
     assert!(out.starts_with("Doing a quick import"), "{out}");
     assert_eq!(
         asked.join().unwrap(),
-        "helenus-admin 2\n{\"args\":[\"--print-port\",\"import\",\"-q\",\"ks\",\"t\",\"/a\",\"/b\"]}\n"
+        "helenus-admin 3\n{\"args\":[\"--print-port\",\"import\",\"-q\",\"ks\",\"t\",\"/a\",\"/b\"]}\n"
     );
     std::fs::create_dir_all(dir.join("other")).unwrap();
-    let done = "helenus-admin 2\n{\"shown\":null,\"refusal\":null}\n";
+    let done = "helenus-admin 3\n{\"shown\":null,\"refusal\":null}\n";
     let asked = node(&dir.join("other"), done);
     let output = nodetool(&dir, &["--data-dir", "other", "flush", "ks"]);
     assert_eq!(said(&output), (0, String::new(), String::new()));
@@ -64,7 +64,7 @@ fn sends_the_verb_and_prints_the_answer() {
 fn prints_json_where_it_is_asked_to() {
     let dir = dir("json");
     let answer =
-        "helenus-admin 2\n{\"shown\":{\"native_transport\":{\"running\":true}},\"refusal\":null}\n";
+        "helenus-admin 3\n{\"shown\":{\"native_transport\":{\"running\":true}},\"refusal\":null}\n";
     let asked = node(&dir.join("data"), answer);
     let output = nodetool(&dir, &["--format", "json", "statusbinary"]);
     let json = "{\n  \"native_transport\": {\n    \"running\": true\n  }\n}\n";
@@ -79,7 +79,7 @@ fn prints_json_where_it_is_asked_to() {
 #[test]
 fn a_node_of_another_build_is_told_of() {
     let dir = dir("build");
-    let answer = "helenus-admin 2\n{\"shown\":{\"weather\":1},\"refusal\":null}\n";
+    let answer = "helenus-admin 3\n{\"shown\":{\"weather\":1},\"refusal\":null}\n";
     let asked = node(&dir.join("data"), answer);
     let (code, out, err) = said(&nodetool(&dir, &["info"]));
     assert_eq!((code, out.as_str()), (2, ""));
@@ -98,7 +98,7 @@ fn a_node_of_another_version_is_named() {
         (code, err.as_str()),
         (
             2,
-            "error: the node speaks 'helenus-admin 9', this nodetool 'helenus-admin 2'; use the nodetool of the node's release\n"
+            "error: the node speaks 'helenus-admin 9', this nodetool 'helenus-admin 3'; use the nodetool of the node's release\n"
         )
     );
     asked.join().unwrap();

@@ -281,7 +281,7 @@ fn refuses_hostile_requests_and_serves_on() {
             assert!(why.contains(expected), "{why}");
         }
         // Gone before the request was whole.
-        for bytes in [&b""[..], b"helenus-adm", b"helenus-admin 2\n{\"args\":[\"drain\"]}"] {
+        for bytes in [&b""[..], b"helenus-adm", b"helenus-admin 3\n{\"args\":[\"drain\"]}"] {
             let stream = TcpStream::connect_unix(&env, &socket.path).await?;
             stream.write_all(bytes).await?;
             stream.shutdown(std::net::Shutdown::Write)?;

@@ -111,6 +111,7 @@ impl Config {
             metrics_address: get.host("metrics_address")?,
             metrics_port: get.port("metrics_port"),
             admin: get.admin()?,
+            admin_tls: get.admin_tls()?,
             data_dir,
             values: Values::new(),
         })

@@ -10,6 +10,7 @@ use crate::section::{
     Auth, BatchlogEndpoints, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync, DiskFailurePolicy,
     DynamicSnitch, FlushCompression, Hints, Host, Internode, InternodeCompression, Joining,
     LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches, ServerTls, Streams, Timeouts,
+    TlsStores,
 };
 use crate::table::Index;
 use crate::values::{self, Values};
@@ -216,6 +217,8 @@ pub struct Config {
     pub metrics_port: u16,
     /// `admin_address` and `admin_port`, where `admin_enabled` is true.
     pub admin: Option<(Host, u16)>,
+    /// `admin_encryption_options`, where they are enabled.
+    pub admin_tls: Option<TlsStores>,
 
     pub(crate) values: Values,
 }

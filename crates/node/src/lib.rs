@@ -38,6 +38,7 @@ mod mode;
 mod node;
 mod notes;
 mod operator;
+mod operator_port;
 mod own_keyspaces;
 mod peers;
 mod pools;

@@ -28,6 +28,7 @@ use crate::journal::Journal;
 use crate::message::{Message, Opening};
 use crate::node::Node;
 use crate::notes::{aside_notes, notes_of};
+use crate::operator_port::{admin_address, serve_operator};
 use crate::prepared::load_statements;
 use crate::settings::{metrics_address, server_settings, storage_options};
 
@@ -119,6 +120,7 @@ fn begin(
 async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Result<(), NodeError> {
     let Context { env, config, engine, mesh, journal, .. } = inbox.context();
     let address = server_settings(config)?.listen;
+    admin_address(config)?;
     let _lock = prepare_directories(env, config).await?;
     let booted = cluster::boot(engine, config).await?;
     let certificates = FirstCertificates::read(env, config).await?;
@@ -135,6 +137,7 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     let operations = Rc::clone(node.operations());
     let _socket =
         admin::socket::serve(env, &config.data_dir, &inbox.context().registry, operations)?;
+    let _port = serve_operator(&node, inbox.context())?;
     open_hints(config, &node).await?;
     node.peers().listen()?;
     for shard in 1..env.shards() {

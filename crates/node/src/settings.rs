@@ -35,7 +35,11 @@ pub(crate) fn metrics_address(config: &Config) -> Result<Option<(SocketAddr, boo
     Ok((config.metrics_port != 0).then_some((address, is_asked_for)))
 }
 
-fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
+/// The address of a key.
+///
+/// # Errors
+/// If it is a name.
+pub(crate) fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     match host {
         Host::Ip(ip) => Ok(*ip),
         Host::Name(name) => Err(NodeError::Address { key, value: name.clone() }),

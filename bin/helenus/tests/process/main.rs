@@ -8,6 +8,7 @@
 mod client;
 mod full_disk;
 mod node;
+mod remote;
 mod upkeep;
 mod wide;
 
