@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -107,6 +108,14 @@ pub fn serve<O: Operator, G: Gate>(
     Ok(Remote { address, _task: env.spawn_task(Class::Admin, serving) })
 }
 
+/// Why a connection is not let in.
+enum Kept {
+    /// What it sent could not be read.
+    By(RequestError),
+    /// It may not.
+    Out(Refusal),
+}
+
 /// What all connections share.
 struct Door<G> {
     tls: Option<Tls>,
@@ -133,35 +142,58 @@ impl<G: Gate> Door<G> {
         let Ok(wire) = Wire::accepted(env, stream, self.tls.as_ref()) else { return };
         let mut conversation = Conversation::new(env, &wire);
         let first = conversation.line(if demands { MAX_LOGIN } else { MAX_REQUEST }).await;
-        if let Err(RequestError::Io(error)) = &first
-            && error.kind() == std::io::ErrorKind::InvalidData
+        self.tell_of_tls(&first, from);
+        let line = match demands {
+            true => {
+                match self.admit(env, first, from).await {
+                    Ok(()) => {}
+                    Err(Kept::By(error)) => return conversation.fail(error).await,
+                    Err(Kept::Out(why)) => return conversation.end(Outcome::refused(why)).await,
+                }
+                drop(stranger);
+                conversation.line(MAX_REQUEST).await
+            }
+            false => {
+                drop(stranger);
+                match first.as_ref().ok().and_then(|line| decode_login(line)) {
+                    None => first,
+                    // nobody looks at it, as in Cassandra
+                    Some(_) => conversation.line(MAX_REQUEST).await,
+                }
+            }
+        };
+        conversation.carry_out(line, operator).await;
+    }
+
+    /// Tells the operator of a connection that fails at its TLS.
+    fn tell_of_tls(&self, first: &Result<Vec<u8>, RequestError>, from: IpAddr) {
+        if let Err(RequestError::Io(error)) = first
+            && error.kind() == io::ErrorKind::InvalidData
         {
             let why = explain(error);
             self.gate.warn_seldom(format!("refused nodetool from {from} at admin_port: {why}"));
         }
+    }
+
+    /// Whether the first line of a connection lets it in.
+    async fn admit(
+        &self,
+        env: &Env,
+        first: Result<Vec<u8>, RequestError>,
+        from: IpAddr,
+    ) -> Result<(), Kept> {
         let login = first.as_ref().ok().and_then(|line| decode_login(line));
-        let line = match (demands, login) {
-            (false, None) => first,
-            // nobody looks at it, as in Cassandra
-            (false, Some(_)) => conversation.line(MAX_REQUEST).await,
-            (true, login) => match (login, first) {
-                (None, Err(error @ (RequestError::Io(_) | RequestError::Version(_)))) => {
-                    return conversation.fail(error).await;
-                }
-                (None, _) => {
-                    let why = Refusal::not_let_in("SecurityException", CREDENTIALS_REQUIRED);
-                    return conversation.end(Outcome::refused(why)).await;
-                }
-                (Some(login), _) => match self.log_in(env, login, from).await {
-                    Ok(()) => {
-                        drop(stranger);
-                        conversation.line(MAX_REQUEST).await
-                    }
-                    Err(why) => return conversation.end(Outcome::refused(why)).await,
-                },
-            },
-        };
-        conversation.carry_out(line, operator).await;
+        match (login, first) {
+            (Some(login), _) => self.log_in(env, login, from).await.map_err(Kept::Out),
+            (None, Err(error @ (RequestError::Io(_) | RequestError::Version(_)))) => {
+                Err(Kept::By(error))
+            }
+            // a request, or what is too long for a login, too late or none
+            (None, _) => {
+                let why = Refusal::not_let_in("SecurityException", CREDENTIALS_REQUIRED);
+                Err(Kept::Out(why))
+            }
+        }
     }
 
     /// Judges a login; one that fails is slow, counted and told of.
@@ -176,7 +208,7 @@ impl<G: Gate> Door<G> {
             let why = "Too many failed logins; try again in a minute";
             return Err(Refusal::not_let_in("SecurityException", why));
         }
-        let user: String = login.user.escape_debug().take(USER_SHOWN_MAX).collect();
+        let user = shown(&login.user);
         match self.gate.log_in(login, from).await {
             Ok(()) => {
                 self.failures.borrow_mut().forget(from);
@@ -185,8 +217,9 @@ impl<G: Gate> Door<G> {
             Err(why) => {
                 self.failed.inc();
                 self.failures.borrow_mut().count(from, env.now());
+                let text = shown(&why.to_string());
                 self.gate.warn(format!(
-                    "refused a login of nodetool from {from} as '{user}' at admin_port: {why}"
+                    "refused a login of nodetool from {from} as '{user}' at admin_port: {text}"
                 ));
                 env.sleep(FAILURE_DELAY).await;
                 Err(why)
@@ -195,8 +228,14 @@ impl<G: Gate> Door<G> {
     }
 }
 
-/// Characters of a user's name in the log.
-const USER_SHOWN_MAX: usize = 64;
+/// Characters in the log of what a stranger sent.
+const SHOWN_MAX: usize = 128;
+
+/// What a stranger sent, as one short line of the log.
+fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { '?' } else { c };
+    text.chars().take(SHOWN_MAX).map(plain).collect()
+}
 
 /// Connections that have not logged in, by address.
 #[derive(Debug, Default)]

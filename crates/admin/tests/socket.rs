@@ -132,7 +132,7 @@ fn runs_verbs() {
         let unexpected = "Found unexpected parameters: [bogus]".to_owned();
         assert_eq!(said, refused(Refusal::BadUse(unexpected)));
         let said = not_taken(&ask(&env, &socket, &request("replaybatchlog")).await?);
-        assert_eq!(said, "replaybatchlog is not supported");
+        assert_eq!(said, "replaybatchlog is not supported: the node replays batches by itself");
         Ok(())
     });
 }

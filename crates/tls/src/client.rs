@@ -110,6 +110,10 @@ impl ClientOptions {
                 "SunCertPathBuilderException",
                 "unable to find valid certification path to requested target".to_owned(),
             ),
+            Some(Error::InvalidCertificate(BadSignature)) => (
+                "CertPathValidatorException",
+                "Path does not chain with any of the trust anchors".to_owned(),
+            ),
             Some(Error::InvalidCertificate(Expired | ExpiredContext { .. })) => {
                 ("CertificateExpiredException", "the node's certificate has expired".to_owned())
             }

@@ -16,6 +16,10 @@ pub trait SettingsOperator {
     /// Sets guardrails, each as `key=value`: all of them or, where that makes no sense
     /// ([`BadUse`](crate::Refusal::BadUse) with Cassandra's text), none.
     async fn set_guardrails(&self, settings: &[String]) -> Answer<()>;
+    /// Bytes between entries of the index of rows within a partition.
+    async fn column_index_bytes(&self) -> Answer<u64>;
+    /// How many replicas a keyspace has by default.
+    async fn default_replication(&self) -> Answer<u64>;
     /// Which share of requests is traced though nobody asked for it.
     async fn trace_probability(&self) -> Answer<f64>;
     /// Sets that share.

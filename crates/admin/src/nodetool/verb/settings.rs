@@ -27,6 +27,12 @@ pub enum SettingsVerb {
     GetGuardrails(GuardrailFilter),
     /// `setguardrailsconfig`: sets a guardrail until the next start: its name and its values.
     SetGuardrails(Vec<String>),
+    /// `getcolumnindexsize`: says how long the pages of an index of rows are.
+    GetColumnIndexSize,
+    /// `getdefaultrf`: says how many replicas a keyspace has by default.
+    GetDefaultReplication,
+    /// `getsnapshotthrottle`: says that snapshots have no limit.
+    GetSnapshotThrottle,
     /// `gettraceprobability`: says which share of requests is traced.
     GetTraceProbability,
     /// `settraceprobability`: traces a share of all requests until the next start.
@@ -43,6 +49,9 @@ impl Eq for Share {}
 /// The verb of that name, if it is one of these.
 pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<SettingsVerb>, VerbError> {
     Ok(Some(match name {
+        "getcolumnindexsize" => SettingsVerb::GetColumnIndexSize,
+        "getdefaultrf" => SettingsVerb::GetDefaultReplication,
+        "getsnapshotthrottle" => SettingsVerb::GetSnapshotThrottle,
         "getguardrailsconfig" => SettingsVerb::GetGuardrails(guardrails(args)?),
         "gettimeout" => SettingsVerb::GetTimeout(get_timeout(&args.rest())?),
         "gettraceprobability" => SettingsVerb::GetTraceProbability,
