@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(call_as(&mut stream, Some(&login), &words, to).unwrap(), 0);
         assert_eq!(
             String::from_utf8(stream.sent).unwrap(),
-            "helenus-admin 3\n{\"login\":{\"password\":\"p\",\"user\":\"u\"}}\n\
+            "helenus-admin 3\n{\"login\":{\"user\":\"u\",\"password\":\"p\"}}\n\
              {\"args\":[\"flush\"]}\n"
         );
     }

@@ -56,7 +56,8 @@ impl std::fmt::Debug for Login {
 /// A login's line, with its end.
 pub fn encode_login(login: &Login) -> Result<String, WireError> {
     let Login { user, password } = login;
-    let line = format!("{}\n", json!({ "login": { "user": user, "password": password } }));
+    let (user, password) = (json!(user), json!(password));
+    let line = format!("{{\"login\":{{\"user\":{user},\"password\":{password}}}}}\n");
     if line.len() > MAX_LOGIN {
         return Err(WireError::TooMuch(MAX_LOGIN, "bytes of user and password"));
     }
@@ -157,7 +158,7 @@ mod tests {
     fn logins_are_as_documented() {
         let login = Login { user: "a\"b".into(), password: "p\n".into() };
         let line = encode_login(&login).unwrap();
-        assert_eq!(line, "{\"login\":{\"password\":\"p\\n\",\"user\":\"a\\\"b\"}}\n");
+        assert_eq!(line, "{\"login\":{\"user\":\"a\\\"b\",\"password\":\"p\\n\"}}\n");
         assert_eq!(decode_login(line.as_bytes()), Some(login));
         assert!(!format!("{:?}", decode_login(line.as_bytes())).contains("p\\n"));
         let deep = format!("{{\"login\":{}", "[".repeat(3_000));
