@@ -66,7 +66,7 @@ mod watch;
 mod write;
 
 pub use answer::{Answer, Outcome, Page, PreparedInfo, UseWarning};
-pub use auth::Auth;
+pub use auth::{Auth, RolesCache};
 pub use boot::{BootError, Booted, boot, first_schema};
 pub use clock_reserve::{ClockReserve, ReserveError};
 pub use compaction_history::{CompactionHistory, CompactionRow};

@@ -147,6 +147,7 @@ impl Config {
             metrics_port: get.port("metrics_port"),
             all_table_metrics: get.text("metrics_per_table") == "all",
             admin: get.admin()?,
+            admin_tls: get.admin_tls()?,
             data_dir,
             values: Values::new(),
             origins: Origins::new(),
