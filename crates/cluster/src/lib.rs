@@ -54,6 +54,7 @@ mod scope;
 mod served;
 mod shard;
 mod shard_context;
+mod slow_queries;
 mod statements;
 pub mod topology;
 mod traced;
