@@ -44,7 +44,7 @@ pub(crate) fn serve_operator(node: &Node, context: &Context) -> Result<Option<Re
     let served = (Rc::clone(node.operations()), gate);
     let remote: Result<_, BindError> = admin::remote::serve(env, address, tls, registry, served);
     let remote = remote?;
-    journal.say(Level::Info, format!("Starting listening for nodetool on /{}", remote.address));
+    journal.say(Level::Info, format!("Listening for nodetool on /{}", remote.address));
     Ok(Some(remote))
 }
 
