@@ -69,7 +69,7 @@ impl Report {
 
     /// Orders the findings, and says what was not looked at.
     pub(crate) fn finish(mut self) -> Self {
-        self.findings.sort_by(|a, b| b.severity.cmp(&a.severity));
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let looked = std::mem::take(&mut self.ok);
         let has = |id: &str| self.findings.iter().any(|finding| finding.id == id);
         for check in ALL {
