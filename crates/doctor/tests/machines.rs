@@ -20,6 +20,7 @@ const MACHINES: &[(&str, &str)] = machines![
     "clock-far",
     "container",
     "kernel",
+    "kernel-standard",
     "limits",
     "limits-near",
     "lvm",

@@ -1,6 +1,7 @@
 //! From directories to file systems, and from those to the disks below.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::{Array, Device, Directory, Mount, NodeFacts, Role, chosen, number, word};
 use crate::source::Source;
@@ -15,7 +16,7 @@ pub fn directories(source: &dyn Source, node: &NodeFacts) -> Vec<Directory> {
     let others = [(Role::CommitLog, &node.commit_log), (Role::Hints, &node.hints)];
     let all = data.chain(others).filter(|(_, path)| !path.is_empty());
     all.map(|(role, path)| {
-        let real = source.resolve(path).unwrap_or_else(|| path.clone());
+        let real = existing(source, path);
         let mount = mount_of(&mounts, &real);
         Directory {
             role,
@@ -27,6 +28,12 @@ pub fn directories(source: &dyn Source, node: &NodeFacts) -> Vec<Directory> {
         }
     })
     .collect()
+}
+
+/// Where a path leads; of what is not there yet, where the folder leads that it will be made in.
+fn existing(source: &dyn Source, path: &str) -> String {
+    let mut above = Path::new(path).ancestors().filter_map(Path::to_str);
+    above.find_map(|path| source.resolve(path)).unwrap_or_else(|| path.to_owned())
 }
 
 /// The lines of `mountinfo`.
