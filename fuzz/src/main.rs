@@ -12,6 +12,7 @@ mod files;
 mod frames;
 mod hints;
 mod internode;
+mod operator;
 mod payloads;
 mod repairs;
 mod schemas;
@@ -47,6 +48,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("streams", streams::streams),
     ("repair", repairs::messages),
     ("trees", repairs::trees),
+    ("operator", operator::lines),
 ];
 
 fn target() -> Target {

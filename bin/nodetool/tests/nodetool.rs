@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 /// Runs `nodetool` in a directory.
 fn nodetool(dir: &Path, args: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_nodetool");
-    Command::new(program).args(args).current_dir(dir).output().unwrap()
+    Command::new(program).args(args).current_dir(dir).env("HOME", dir).output().unwrap()
 }
 
 fn said(output: &Output) -> (i32, String, String) {
@@ -40,7 +40,7 @@ fn node(dir: &Path, answer: &'static str) -> std::thread::JoinHandle<String> {
 #[test]
 fn sends_the_verb_and_prints_the_answer() {
     let dir = dir("answer");
-    let answer = "helenus-admin 2\n{\"shown\":{\"import\":{\"refused_directories\":[\"/b\"]}},\"refusal\":null}\n";
+    let answer = "helenus-admin 3\n{\"shown\":{\"import\":{\"refused_directories\":[\"/b\"]}},\"refusal\":null}\n";
     let asked = node(&dir.join("data"), answer);
     let output = nodetool(&dir, &["-pp", "import", "-q", "ks", "t", "/a", "/b"]);
     let (code, out, err) = said(&output);
@@ -49,10 +49,10 @@ fn sends_the_verb_and_prints_the_answer() {
     assert!(out.starts_with("Doing a quick import"), "{out}");
     assert_eq!(
         asked.join().unwrap(),
-        "helenus-admin 2\n{\"args\":[\"--print-port\",\"import\",\"-q\",\"ks\",\"t\",\"/a\",\"/b\"]}\n"
+        "helenus-admin 3\n{\"args\":[\"--print-port\",\"import\",\"-q\",\"ks\",\"t\",\"/a\",\"/b\"]}\n"
     );
     std::fs::create_dir_all(dir.join("other")).unwrap();
-    let done = "helenus-admin 2\n{\"shown\":null,\"refusal\":null}\n";
+    let done = "helenus-admin 3\n{\"shown\":null,\"refusal\":null}\n";
     let asked = node(&dir.join("other"), done);
     let output = nodetool(&dir, &["--data-dir", "other", "flush", "ks"]);
     assert_eq!(said(&output), (0, String::new(), String::new()));
@@ -64,7 +64,7 @@ fn sends_the_verb_and_prints_the_answer() {
 fn prints_json_where_it_is_asked_to() {
     let dir = dir("json");
     let answer =
-        "helenus-admin 2\n{\"shown\":{\"native_transport\":{\"running\":true}},\"refusal\":null}\n";
+        "helenus-admin 3\n{\"shown\":{\"native_transport\":{\"running\":true}},\"refusal\":null}\n";
     let asked = node(&dir.join("data"), answer);
     let output = nodetool(&dir, &["--format", "json", "statusbinary"]);
     let json = "{\n  \"native_transport\": {\n    \"running\": true\n  }\n}\n";
@@ -79,7 +79,7 @@ fn prints_json_where_it_is_asked_to() {
 #[test]
 fn a_node_of_another_build_is_told_of() {
     let dir = dir("build");
-    let answer = "helenus-admin 2\n{\"shown\":{\"weather\":1},\"refusal\":null}\n";
+    let answer = "helenus-admin 3\n{\"shown\":{\"weather\":1},\"refusal\":null}\n";
     let asked = node(&dir.join("data"), answer);
     let (code, out, err) = said(&nodetool(&dir, &["info"]));
     assert_eq!((code, out.as_str()), (2, ""));
@@ -98,7 +98,7 @@ fn a_node_of_another_version_is_named() {
         (code, err.as_str()),
         (
             2,
-            "error: the node speaks 'helenus-admin 9', this nodetool 'helenus-admin 2'; use the nodetool of the node's release\n"
+            "error: the node speaks 'helenus-admin 9', this nodetool 'helenus-admin 3'; use the nodetool of the node's release\n"
         )
     );
     asked.join().unwrap();
@@ -117,7 +117,9 @@ fn what_needs_no_node() {
     assert_eq!(run(&["bogusverb"]), (1, unknown, String::new()));
     let option = format!("nodetool: Found unexpected parameters: [--bogus]\n{hint}");
     assert_eq!(run(&["info", "--bogus"]), (1, option, String::new()));
-    let unsupported = "nodetool: replaybatchlog is not supported\n".to_owned();
+    let unsupported =
+        "nodetool: replaybatchlog is not supported: the node replays batches by itself\n"
+            .to_owned();
     assert_eq!(run(&["replaybatchlog"]), (2, unsupported, String::new()));
     let (code, out, _) = run(&["repair", "-pr", "-j", "x"]);
     assert_eq!(code, 1);
@@ -128,11 +130,17 @@ fn what_needs_no_node() {
     assert_eq!(run(&["help"]), overview);
     assert_eq!(run(&["--help"]), overview);
     assert_eq!(run(&["help", "bogus"]), (0, "Unknown command bogus\n".into(), String::new()));
-    for args in [&["-h", "10.0.0.1", "info"][..], &["-pw", "x", "info"], &["-p", "7199", "info"]] {
-        let (code, out, err) = run(args);
-        assert_eq!((code, out.as_str()), (2, ""));
-        assert!(err.starts_with(&format!("nodetool: {} is not supported", args[0])), "{err}");
-    }
+    // nobody listens there
+    let refused = "nodetool: Failed to connect to '127.0.0.1:1' - ConnectException: 'Connection \
+                   refused'.\n";
+    assert_eq!(run(&["-p", "1", "info"]), (1, String::new(), refused.to_owned()));
+    let unknown = "nodetool: Failed to connect to 'nosuch.invalid:7199' - UnknownHostException: \
+                   'nosuch.invalid'.\n";
+    assert_eq!(run(&["-h", "nosuch.invalid", "info"]), (1, String::new(), unknown.to_owned()));
+    let number = format!("nodetool: For input string: \"x\"\n{hint}");
+    assert_eq!(run(&["-p", "x", "info"]), (1, number, String::new()));
+    let (code, _, err) = run(&["--ssl", "--keystore", "/k.pem", "info"]);
+    assert!(code == 2 && err.starts_with("error: --ssl needs --truststore FILE"), "{err}");
     assert_eq!(run(&["--data-dir"]).0, 1);
     std::fs::remove_dir_all(dir).unwrap();
 }

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use crate::model::Shown;
+use crate::model::{Refusal, Shown};
 use crate::nodetool::{Command, Format, Mismatch, Reply};
-use crate::wire::{self, MAGIC, MAX_MAGIC, MAX_OUTCOME, WireError};
+use crate::wire::{self, Login, MAGIC, MAX_MAGIC, MAX_OUTCOME, WireError};
 
 /// The node could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,14 @@ pub enum ClientError {
     /// A line was not of the protocol.
     #[error("cannot read the node's answer: {0}")]
     Wire(#[from] WireError),
+    /// The node does not let this client in.
+    #[error("{exception}: '{message}'")]
+    NotLetIn {
+        /// The name of Java's exception.
+        exception: String,
+        /// Its message.
+        message: String,
+    },
     /// The value is none that the verb shows.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
@@ -45,6 +53,16 @@ pub fn call(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> Result<u8, ClientError> {
+    call_as(stream, None, args, (out, err))
+}
+
+/// As [`call`], logged in as somebody, with where to print the answer and what went wrong.
+pub fn call_as(
+    stream: &mut (impl Read + Write),
+    login: Option<&Login>,
+    args: &[String],
+    (out, err): (&mut impl Write, &mut impl Write),
+) -> Result<u8, ClientError> {
     let command = match Command::parse(args) {
         Ok(command) => command,
         Err(refused) => {
@@ -53,7 +71,8 @@ pub fn call(
         }
     };
     let request = wire::encode_request(&command.words)?;
-    stream.write_all(format!("{MAGIC}\n{request}").as_bytes())?;
+    let login = login.map(wire::encode_login).transpose()?.unwrap_or_default();
+    stream.write_all(format!("{MAGIC}\n{login}{request}").as_bytes())?;
     stream.flush()?;
     let mut lines = BufReader::new(stream);
     let magic = read_line(&mut lines, MAX_MAGIC)?;
@@ -66,6 +85,9 @@ pub fn call(
         let line =
             read_line(&mut lines, MAX_OUTCOME).map_err(|error| lost(error, seen.as_ref()))?;
         let mut outcome = wire::decode_outcome(&line)?;
+        if let Some(Refusal::NotLetIn { exception, message }) = outcome.refusal {
+            return Err(ClientError::NotLetIn { exception, message });
+        }
         let is_last = !outcome.has_more;
         let reply = match command.format {
             Format::Text => {
@@ -167,10 +189,10 @@ mod tests {
     #[test]
     fn prints_the_answer_in_either_form() {
         let answer =
-            "helenus-admin 2\n{\"shown\":{\"concurrent_compactors\":2},\"refusal\":null}\n";
+            "helenus-admin 3\n{\"shown\":{\"concurrent_compactors\":2},\"refusal\":null}\n";
         let (code, sent, out, err) = ask("getconcurrentcompactors", answer);
         assert_eq!(code.unwrap(), 0);
-        assert_eq!(sent, "helenus-admin 2\n{\"args\":[\"getconcurrentcompactors\"]}\n");
+        assert_eq!(sent, "helenus-admin 3\n{\"args\":[\"getconcurrentcompactors\"]}\n");
         assert_eq!(out, "Current concurrent compactors in the system is: \n2\n");
         assert_eq!(err, "");
         let (code, sent, out, _) = ask("--format json -pp getconcurrentcompactors", answer);
@@ -190,7 +212,7 @@ mod tests {
             )
         };
         let end = "{\"has_failed\":false,\"messages\":[]}";
-        let parts = format!("helenus-admin 2\n{}{}", part(1, "null"), part(2, end));
+        let parts = format!("helenus-admin 3\n{}{}", part(1, "null"), part(2, end));
         let whole = format!("{parts}{{\"shown\":null,\"refusal\":null}}\n");
         let (code, sent, out, err) = ask("repair ks", &whole);
         assert_eq!((code.unwrap(), err.as_str()), (0, ""));
@@ -214,8 +236,24 @@ mod tests {
     }
 
     #[test]
+    fn a_login_comes_before_the_request() {
+        let answer = "helenus-admin 3\n{\"shown\":null,\"refusal\":null}\n";
+        let mut stream =
+            Canned { answer: io::Cursor::new(answer.as_bytes().to_vec()), sent: Vec::new() };
+        let login = Login { user: "u".into(), password: "p".into() };
+        let words = ["flush".to_owned()];
+        let to = (&mut Vec::new(), &mut Vec::new());
+        assert_eq!(call_as(&mut stream, Some(&login), &words, to).unwrap(), 0);
+        assert_eq!(
+            String::from_utf8(stream.sent).unwrap(),
+            "helenus-admin 3\n{\"login\":{\"user\":\"u\",\"password\":\"p\"}}\n\
+             {\"args\":[\"flush\"]}\n"
+        );
+    }
+
+    #[test]
     fn what_went_wrong_is_no_json() {
-        let answer = "helenus-admin 2\n{\"shown\":null,\"refusal\":{\"bad_use\":\"no\"}}\n";
+        let answer = "helenus-admin 3\n{\"shown\":null,\"refusal\":{\"bad_use\":\"no\"}}\n";
         let (code, _, out, err) = ask("status nosuch", answer);
         assert_eq!((code.unwrap(), out.as_str(), err.as_str()), (1, "\nError: no\n", ""));
         let (code, _, out, err) = ask("--format json status nosuch", answer);
@@ -229,12 +267,15 @@ mod tests {
     fn says_what_is_wrong_with_an_answer() {
         let ask = |answer: &str| ask("info", answer).0;
         assert!(matches!(ask(""), Err(ClientError::Closed)));
-        assert!(matches!(ask("helenus-admin 2\n{\"shown\":null"), Err(ClientError::Closed)));
+        assert!(matches!(ask("helenus-admin 3\n{\"shown\":null"), Err(ClientError::Closed)));
         let Err(ClientError::Version(said)) = ask("HTTP/1.1 400\r\n") else { panic!() };
         assert_eq!(said, "HTTP/1.1 400\\r");
         assert!(matches!(ask(&"x".repeat(1000)), Err(ClientError::Wire(_))));
-        assert!(matches!(ask("helenus-admin 2\n7\n"), Err(ClientError::Wire(_))));
-        let other = "helenus-admin 2\n{\"shown\":{\"concurrent_compactors\":2},\"refusal\":null}\n";
+        assert!(matches!(ask("helenus-admin 3\n7\n"), Err(ClientError::Wire(_))));
+        let no = "helenus-admin 3\n{\"shown\":null,\"refusal\":{\"not_let_in\":{\"exception\":\"E\",\
+                  \"message\":\"m\"}}}\n";
+        assert_eq!(ask(no).unwrap_err().to_string(), "E: 'm'");
+        let other = "helenus-admin 3\n{\"shown\":{\"concurrent_compactors\":2},\"refusal\":null}\n";
         assert!(matches!(ask(other), Err(ClientError::Mismatch(_))));
     }
 }

@@ -3,7 +3,8 @@
 //! Both sides begin with [`MAGIC`], the name and version. The client then sends one request,
 //! `{"args":["flush","ks"]}`, the node one [`Outcome`] in JSON: a value, which the client prints,
 //! or why there is none. Of a verb that runs for long, outcomes with parts of its value come
-//! before, each with `"has_more":true`.
+//! before, each with `"has_more":true`. Over the network, a [`Login`] may come before the request:
+//! `{"login":{"user":"u","password":"p"}}`.
 
 use serde_json::{Value, json};
 
@@ -11,11 +12,13 @@ use crate::model::{Outcome, Refusal};
 
 /// The first line of either side: protocol and version. It changes with what a verb or a value is
 /// made of.
-pub const MAGIC: &str = "helenus-admin 2";
+pub const MAGIC: &str = "helenus-admin 3";
 /// Bytes of a first line that are worth reading.
 pub const MAX_MAGIC: usize = 64;
 /// Bytes of a request's line.
 pub const MAX_REQUEST: usize = 64 << 10;
+/// Bytes of a login's line: nobody is known before it is read.
+pub const MAX_LOGIN: usize = 4 << 10;
 /// Arguments of a request.
 pub const MAX_ARGS: usize = 1024;
 /// Bytes of an outcome's line: ten thousand tables take an eighth of it.
@@ -33,6 +36,48 @@ pub enum WireError {
     /// More than a limit allows.
     #[error("it has more than {0} {1}")]
     TooMuch(usize, &'static str),
+}
+
+/// As whom a client logs in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Login {
+    /// A role's name.
+    pub user: String,
+    /// Its password.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// A login's line, with its end.
+pub fn encode_login(login: &Login) -> Result<String, WireError> {
+    let Login { user, password } = login;
+    let (user, password) = (json!(user), json!(password));
+    let line = format!("{{\"login\":{{\"user\":{user},\"password\":{password}}}}}\n");
+    if line.len() > MAX_LOGIN {
+        return Err(WireError::TooMuch(MAX_LOGIN, "bytes of user and password"));
+    }
+    Ok(line)
+}
+
+/// The login in a line; none of a line that is something else.
+pub fn decode_login(line: &[u8]) -> Option<Login> {
+    if line.len() > MAX_LOGIN {
+        return None;
+    }
+    let Ok(Value::Object(mut request)) = serde_json::from_slice(line) else { return None };
+    let Some(Value::Object(mut login)) = request.remove("login") else { return None };
+    let (user, password) = (login.remove("user"), login.remove("password"));
+    match (user, password, request.is_empty() && login.is_empty()) {
+        (Some(Value::String(user)), Some(Value::String(password)), true) => {
+            Some(Login { user, password })
+        }
+        _ => None,
+    }
 }
 
 /// A request's line, with its end.
@@ -110,6 +155,33 @@ mod tests {
     }
 
     #[test]
+    fn logins_are_as_documented() {
+        let login = Login { user: "a\"b".into(), password: "p\n".into() };
+        let line = encode_login(&login).unwrap();
+        assert_eq!(line, "{\"login\":{\"user\":\"a\\\"b\",\"password\":\"p\\n\"}}\n");
+        assert_eq!(decode_login(line.as_bytes()), Some(login));
+        assert!(!format!("{:?}", decode_login(line.as_bytes())).contains("p\\n"));
+        let deep = format!("{{\"login\":{}", "[".repeat(3_000));
+        for line in [
+            "",
+            "{}",
+            "{\"args\":[]}",
+            "{\"login\":{\"user\":\"u\"}}",
+            "{\"login\":{\"user\":\"u\",\"password\":7}}",
+            "{\"login\":{\"user\":\"u\",\"password\":\"p\",\"x\":1}}",
+            "{\"login\":{\"user\":\"u\",\"password\":\"p\"},\"args\":[]}",
+            &deep,
+        ] {
+            assert_eq!(decode_login(line.as_bytes()), None, "{line:.60}");
+        }
+        let long = Login { user: "u".into(), password: "p".repeat(MAX_LOGIN) };
+        let wrong = Err(WireError::TooMuch(MAX_LOGIN, "bytes of user and password"));
+        assert_eq!(encode_login(&long), wrong);
+        let line = json!({ "login": { "user": "u", "password": long.password } }).to_string();
+        assert_eq!(decode_login(line.as_bytes()), None);
+    }
+
+    #[test]
     fn refuses_what_is_not_a_request() {
         let deep = format!("{{\"args\":{}", "[".repeat(30_000));
         for line in
@@ -154,6 +226,7 @@ mod tests {
         #[test]
         fn nothing_panics(line: Vec<u8>) {
             let _ = decode_request(&line);
+            let _ = decode_login(&line);
             let _ = decode_outcome(&line);
         }
 

@@ -5,6 +5,7 @@ mod demo;
 mod http;
 mod json;
 mod plan;
+mod remote;
 mod repair;
 mod ring;
 mod socket;

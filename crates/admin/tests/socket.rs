@@ -132,7 +132,7 @@ fn runs_verbs() {
         let unexpected = "Found unexpected parameters: [bogus]".to_owned();
         assert_eq!(said, refused(Refusal::BadUse(unexpected)));
         let said = not_taken(&ask(&env, &socket, &request("replaybatchlog")).await?);
-        assert_eq!(said, "replaybatchlog is not supported");
+        assert_eq!(said, "replaybatchlog is not supported: the node replays batches by itself");
         Ok(())
     });
 }
@@ -281,7 +281,7 @@ fn refuses_hostile_requests_and_serves_on() {
             assert!(why.contains(expected), "{why}");
         }
         // Gone before the request was whole.
-        for bytes in [&b""[..], b"helenus-adm", b"helenus-admin 2\n{\"args\":[\"drain\"]}"] {
+        for bytes in [&b""[..], b"helenus-adm", b"helenus-admin 3\n{\"args\":[\"drain\"]}"] {
             let stream = TcpStream::connect_unix(&env, &socket.path).await?;
             stream.write_all(bytes).await?;
             stream.shutdown(std::net::Shutdown::Write)?;

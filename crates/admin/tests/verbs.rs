@@ -50,6 +50,51 @@ fn tablestats_as_cassandra_prints_them() {
 }
 
 #[test]
+fn tablestats_by_a_figure() {
+    let names = |line: &str| -> Vec<String> {
+        let text = out(line);
+        text.lines().filter_map(|l| l.strip_prefix("\tTable: ")).map(str::to_owned).collect()
+    };
+    let all = ["system.peers", "system.local", "system.IndexInfo"];
+    assert_eq!(names("tablestats -s table_name"), all);
+    assert_eq!(names("tablestats -s full_name -t 1"), all[..1]);
+    let text = out("tablestats -s sstable_count -t 2 system");
+    let head = "Total number of tables: 3 (showing top 2 by sstable_count)\n----------------\n";
+    assert!(text.starts_with(head) && text.ends_with("\n\n----------------\n"), "{text}");
+    assert!(out("tablestats -s writes").starts_with("Total number of tables: 3\n"));
+}
+
+#[test]
+fn what_has_a_form_of_programs() {
+    let json = out("tpstats -F json");
+    let begin = "{\n  \"ThreadPools\" : {\n";
+    assert!(json.starts_with(begin) && json.contains("\"WaitLatencies\" : { }"), "{json}");
+    assert!(json.contains("\"READ_RSP\" : 0"), "{json}");
+    let yaml = out("tpstats -F yaml");
+    assert!(yaml.starts_with("ThreadPools:\n") && yaml.contains("WaitLatencies: {}"), "{yaml}");
+    assert_eq!(out("compactionhistory -F json"), "{ }\n");
+    let json = out("tablestats -F json system.local");
+    let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(read["total_number_of_tables"], 1);
+    let local = &read["system"]["tables"]["local"];
+    assert!(local["space_used_live"].is_string() && local["sstable_count"].is_u64(), "{json}");
+    assert!(local["twcs"].is_null() && local["top_size_partitions"].is_object(), "{json}");
+    assert_eq!(local.as_object().unwrap().len(), 51);
+    let yaml = out("tablestats -F yaml -s table_name -t 1");
+    assert!(yaml.contains("\nsystem.peers:\n  ") || yaml.starts_with("system.peers:\n"), "{yaml}");
+}
+
+#[test]
+fn who_is_let_in() {
+    assert!(out("clientstats").starts_with("Total connected clients: 0\n\nUser Connections\n"));
+    assert_eq!(out("clientstats --clear-history"), "Clearing connection history\n");
+    assert_eq!(out("invalidaterolescache a") + &out("reloadssl"), "");
+    assert_eq!(out("getdefaultrf"), "3\n");
+    assert_eq!(out("getcolumnindexsize"), "Current value for column_index_size: 64 KiB\n");
+    assert_eq!(out("getsnapshotthrottle"), "Snapshot throttle is disabled\n");
+}
+
+#[test]
 fn tablestats_of_those_not_named() {
     let shown = |line: &str| -> Vec<String> {
         let text = out(line);

@@ -27,6 +27,7 @@ use crate::read::Reads;
 use crate::request::Request;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
+use crate::slow_queries::SlowQueries;
 use crate::statements::Statements;
 use crate::tracing::Tracing;
 use crate::truncation::Truncation;
@@ -53,6 +54,7 @@ pub struct Coordinator {
     pub(crate) truncation: Truncation,
     pub(crate) auth: Rc<Auth>,
     pub(crate) watch: Watch,
+    pub(crate) slow: Rc<SlowQueries>,
     pub(crate) guardrails: Rc<Guardrails>,
 }
 
@@ -86,7 +88,11 @@ impl Coordinator {
                 Err(error) => return error.into(),
             };
             let metadata = result_metadata(&prepared);
+            let began = self.slow.begin();
             let outcome = self.run(&prepared, &metadata, &request).await;
+            if matches!(prepared.plan, Plan::Select(_)) {
+                self.slow.ended(began, keyspace, text);
+            }
             if !self.plans_anew(&outcome, &request).await {
                 return outcome;
             }
@@ -165,7 +171,11 @@ impl Coordinator {
             if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
                 return (error.into(), Some(entry.info.clone()));
             }
+            let began = self.slow.begin();
             let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
+            if matches!(entry.prepared.plan, Plan::Select(_)) {
+                self.slow.ended(began, entry.keyspace.as_deref(), &entry.text);
+            }
             if !self.plans_anew(&outcome, &request).await {
                 let mut info = entry.info.clone();
                 info.use_warning = entry.use_warning(request.keyspace.as_deref());

@@ -54,6 +54,7 @@ mod scope;
 mod served;
 mod shard;
 mod shard_context;
+mod slow_queries;
 mod statements;
 pub mod topology;
 mod traced;
@@ -66,7 +67,7 @@ mod watch;
 mod write;
 
 pub use answer::{Answer, Outcome, Page, PreparedInfo, UseWarning};
-pub use auth::Auth;
+pub use auth::{Auth, RolesCache};
 pub use boot::{BootError, Booted, boot, first_schema};
 pub use clock_reserve::{ClockReserve, ReserveError};
 pub use compaction_history::{CompactionHistory, CompactionRow};

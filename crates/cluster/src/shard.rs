@@ -50,6 +50,7 @@ use crate::saved_caches::SavedCaches;
 use crate::saved_place::SavedPlace;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
+use crate::slow_queries::SlowQueries;
 use crate::statements::Statements;
 use crate::topology::{
     Join, JoinError, Joined, Movements, Planner, Rebuild, Relocation, Removal, Topology,
@@ -246,6 +247,7 @@ impl Shard {
             truncation: Truncation::new(&context, &peers, &schema),
             schema,
             watch: Watch::new(&auth, &guardrails),
+            slow: SlowQueries::new(&context, &peers),
             auth,
             guardrails,
         });

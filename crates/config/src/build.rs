@@ -147,6 +147,7 @@ impl Config {
             metrics_port: get.port("metrics_port"),
             all_table_metrics: get.text("metrics_per_table") == "all",
             admin: get.admin()?,
+            admin_tls: get.admin_tls()?,
             data_dir,
             values: Values::new(),
             origins: Origins::new(),
@@ -167,7 +168,7 @@ const HANGS_ON: &[(&str, &[&str])] = &[
 /// Does a refusal of `key` follow from another one, whose value is not among those `left`?
 fn hangs_on(key: &str, left: &Values, all: &Values) -> bool {
     let is_out = |other: &&str| all.contains_key(*other) && !left.contains_key(*other);
-    HANGS_ON.iter().any(|(of, others)| *of == key && others.iter().any(|other| is_out(&other)))
+    HANGS_ON.iter().any(|(of, others)| *of == key && others.iter().any(is_out))
 }
 
 /// The folder that a key names, else one below the node's own.

@@ -11,7 +11,7 @@ use crate::section::{
     Auth, BatchlogEndpoints, Beside, Cdc, ClientTls, CommitFailurePolicy, CommitLogSync,
     DiskFailurePolicy, DynamicSnitch, FlushCompression, Given, Hints, Host, Internode,
     InternodeCompression, Joining, LogCompression, NativeTransport, ReadSizes, Repair, SavedCaches,
-    ServerTls, Streams, Tables, Timeouts,
+    ServerTls, Streams, Tables, Timeouts, TlsStores,
 };
 use crate::table::Index;
 use crate::values::{self, Settings, Source, Values};
@@ -221,6 +221,8 @@ pub struct Config {
     pub all_table_metrics: bool,
     /// `admin_address` and `admin_port`, where `admin_enabled` is true.
     pub admin: Option<(Host, u16)>,
+    /// `admin_encryption_options`, where they are enabled.
+    pub admin_tls: Option<TlsStores>,
 
     pub(crate) values: Values,
     pub(crate) origins: Origins,

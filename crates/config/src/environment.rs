@@ -1,4 +1,4 @@
-//! What the environment says: `CASSANDRA_CONF`, `MAX_HEAP_SIZE`, and the JVM properties
+//! What the environment says: `CASSANDRA_CONF`, `CASSANDRA_LOG_DIR`, `MAX_HEAP_SIZE`, and the JVM properties
 //! `-Dcassandra.*` of `JVM_OPTS` and `JVM_EXTRA_OPTS`, which tests and charts set. Names and
 //! meanings are those of `bin/cassandra` and of class `CassandraRelevantProperties`.
 //!
@@ -10,11 +10,12 @@ use crate::config::Config;
 use crate::error::Result;
 
 /// The variables that are looked at.
-pub const VARIABLES: [&str; 4] = [CONF, OPTIONS, EXTRA_OPTIONS, HEAP];
+pub const VARIABLES: [&str; 5] = [CONF, OPTIONS, EXTRA_OPTIONS, HEAP, LOGS];
 const CONF: &str = "CASSANDRA_CONF";
 const OPTIONS: &str = "JVM_OPTS";
 const EXTRA_OPTIONS: &str = "JVM_EXTRA_OPTS";
 const HEAP: &str = "MAX_HEAP_SIZE";
+const LOGS: &str = "CASSANDRA_LOG_DIR";
 
 /// The name of the file in the folder of `CASSANDRA_CONF`.
 const FILE: &str = "cassandra.yaml";
@@ -72,7 +73,7 @@ pub struct Environment {
     pub settings: Vec<String>,
     /// `MAX_HEAP_SIZE` as a setting, for a node without `memory_budget`.
     pub memory: Option<String>,
-    /// `-Dcassandra.logdir`: the folder of log files.
+    /// `-Dcassandra.logdir`, or `CASSANDRA_LOG_DIR`: the folder of log files.
     pub log_directory: Option<PathBuf>,
     /// What the operator should know, a line each.
     pub warnings: Vec<String>,
@@ -96,8 +97,9 @@ impl Environment {
                 properties.push((name.to_owned(), value.to_owned()));
             }
         }
-        let mut environment = Self::default();
-        environment.file = folder.as_deref().map(|folder| folder.join(FILE));
+        let file = folder.as_deref().map(|folder| folder.join(FILE));
+        let log_directory = set(LOGS).map(PathBuf::from);
+        let mut environment = Self { file, log_directory, ..Self::default() };
         environment.take(&properties, folder.as_deref())?;
         environment.memory = set(HEAP).map(|text| memory(&text)).transpose()?;
         Ok(environment)
@@ -147,7 +149,7 @@ impl Environment {
     }
 
     /// Sets what it says over a file's configuration, and then the operator's own `settings`;
-    /// `MAX_HEAP_SIZE` only where nothing else says how much memory there is.
+    /// `MAX_HEAP_SIZE` and the folder of log files only where nothing else says them.
     ///
     /// # Errors
     /// If it comes to nothing that a node can be started with.
@@ -158,6 +160,12 @@ impl Environment {
         if let Some(memory) = self.memory.filter(|_| !config.is_set("memory_budget")) {
             config.set(&memory)?;
             all.push(memory);
+        }
+        let logs = self.log_directory.filter(|_| !config.is_set("log_directory"));
+        if let Some(directory) = logs {
+            let setting = format!("log_directory={}", directory.display());
+            config.set(&setting)?;
+            all.push(setting);
         }
         config.given.overrides = all;
         config.given.warnings.extend(self.warnings);
@@ -276,8 +284,22 @@ mod tests {
         assert_eq!(config.initial_tokens, [1, 2, 3]);
         assert_eq!((config.num_tokens, config.ring_delay.as_secs()), (3, 1));
         assert!(!config.joining.is_consistent && config.joining.at_start);
-        assert_eq!(config.given.overrides.len(), 8);
+        assert_eq!(config.lookup().word("log_directory"), "/var/log/c");
+        assert_eq!(config.given.overrides.len(), 9);
         assert_eq!(config.given.warnings.len(), 1);
+    }
+
+    #[test]
+    fn the_folder_of_logs_is_the_propertys_or_the_variables() {
+        let of = |options: &str, variable: &str, own: &str| {
+            let environment = read(&[(OPTIONS, options), (LOGS, variable)]).unwrap();
+            let mut config = Config::from_yaml(own).unwrap();
+            environment.apply(&mut config, Vec::new()).unwrap();
+            config.lookup().word("log_directory")
+        };
+        assert_eq!(of("", "/a", ""), "/a");
+        assert_eq!(of("-Dcassandra.logdir=/b", "/a", ""), "/b");
+        assert_eq!(of("-Dcassandra.logdir=/b", "/a", "log_directory: /c"), "/c");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use lexer::Keyword;
 pub use metadata::{ResultColumn, Variable};
 pub use parser::{MAX_DEPTH, ParseError, SyntaxError, parse, parse_of_shard_aware};
 pub use prepared::{Plan, Prepared, prepare};
-pub use redact::{REDACTED, redacted};
+pub use redact::{REDACTED, redacted, without_values};
 pub use scope::{ColumnSpec, Scope, Variables};
 pub use system_keyspaces::is_system as is_system_keyspace;
 pub use value::{Bound, OwnedValue, OwnedValues, Value, Values};

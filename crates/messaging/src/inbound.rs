@@ -14,13 +14,13 @@ use internode::quota::Lease;
 use internode::receiver::{Corruption, Outcome, Refusal};
 use internode::{Accepted, Arrival, Connection, Header, Incoming, Initiate, Verb};
 use metrics::Level;
+use tls::Wire;
 use types::Address;
 
 use crate::messenger::{Held, Intake, Messenger, Serve, Served};
 use crate::open::{Entered, PER_IP_MAX};
 use crate::settings::Settings;
 use crate::stream_socket::StreamSocket;
-use crate::wire::Wire;
 
 /// How long to wait where no connection can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);

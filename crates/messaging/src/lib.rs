@@ -27,7 +27,6 @@ mod settings;
 mod stream_dial;
 mod stream_socket;
 mod tally;
-mod wire;
 
 pub use counts::{Came, Sent};
 pub use messenger::{Answer, Failed, Job, Messenger, Serve, Served};

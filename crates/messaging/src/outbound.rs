@@ -8,11 +8,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use metrics::Level;
-use tls::Tls;
+use tls::{Tls, Wire};
 
 use crate::link::{Ended, Link};
 use crate::messenger::Messenger;
-use crate::wire::Wire;
 
 /// How long to wait before another attempt to connect, after the first that failed and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use internode::handshake::{ACCEPT_LENGTH, Accept};
 use internode::{Connection, Framing, Initiate, Versions};
+use tls::Wire;
 use types::Address;
 
 use crate::messenger::Messenger;
 use crate::stream_socket::StreamSocket;
-use crate::wire::Wire;
 
 impl Messenger {
     /// Opens a connection for streams to a node.

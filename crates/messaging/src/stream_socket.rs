@@ -4,10 +4,10 @@
 use std::io;
 
 use env::TcpStream;
+use tls::Wire;
 use types::Address;
 
 use crate::open::Entered;
-use crate::wire::Wire;
 
 /// A connection for streams. It closes when it is dropped.
 pub struct StreamSocket {

@@ -19,6 +19,7 @@ pub(crate) struct Read {
 pub(crate) struct FirstCertificates {
     pub clients: Option<Read>,
     pub nodes: Option<Read>,
+    pub operators: Option<Read>,
 }
 
 impl FirstCertificates {
@@ -34,6 +35,10 @@ impl FirstCertificates {
             let certificates = stores.certificates(env, contents.clone()).await.map_err(failed)?;
             Ok(Some(Read { contents, certificates }))
         };
-        Ok(Self { nodes: read(Of::Nodes).await?, clients: read(Of::Clients).await? })
+        Ok(Self {
+            nodes: read(Of::Nodes).await?,
+            clients: read(Of::Clients).await?,
+            operators: read(Of::Operators).await?,
+        })
     }
 }

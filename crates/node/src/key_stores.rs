@@ -12,6 +12,8 @@ const STORE_BYTES_MAX: u64 = 1 << 20;
 pub(crate) enum Of {
     Clients,
     Nodes,
+    /// nodetool's, over the network.
+    Operators,
 }
 
 impl Of {
@@ -20,6 +22,7 @@ impl Of {
         match self {
             Self::Clients => "client_encryption_options",
             Self::Nodes => "server_encryption_options",
+            Self::Operators => "admin_encryption_options",
         }
     }
 }
@@ -67,6 +70,10 @@ impl<'a> KeyStores<'a> {
                 let tls = config.client_tls.as_ref()?;
                 let (stores, is_optional) = (&tls.stores, tls.is_optional);
                 Some(Self { stores, dialing: None, is_optional })
+            }
+            Of::Operators => {
+                let stores = config.admin.as_ref().and(config.admin_tls.as_ref())?;
+                Some(Self { stores, dialing: None, is_optional: false })
             }
             Of::Nodes => {
                 let tls = config.server_tls.as_ref()?;

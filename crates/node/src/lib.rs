@@ -40,6 +40,7 @@ mod mode;
 mod node;
 mod notes;
 mod operator;
+mod operator_port;
 mod own_keyspaces;
 mod peers;
 mod pending_compactions;

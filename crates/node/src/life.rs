@@ -30,6 +30,7 @@ use crate::log_files::Logs;
 use crate::message::{Message, Opening};
 use crate::node::Node;
 use crate::notes::{aside_notes, notes_of};
+use crate::operator_port::{admin_address, serve_operator};
 use crate::prepared::load_statements;
 use crate::settings::{metrics_address, server_settings, storage_options};
 use crate::start_log::StartLog;
@@ -137,6 +138,7 @@ fn begin(
 async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Result<(), NodeError> {
     let Context { env, config, engine, mesh, journal, .. } = inbox.context();
     let address = server_settings(config)?.listen;
+    admin_address(config)?;
     let start = StartLog::begin(env, journal, config);
     let _lock = prepare_directories(env, config).await?;
     let booted = cluster::boot(engine, config).await?;
@@ -158,6 +160,7 @@ async fn run_first(inbox: &Inbox, ready: impl FnOnce(&Rc<Node>, &Ready)) -> Resu
     let operations = Rc::clone(node.operations());
     let _socket =
         admin::socket::serve(env, &config.data_dir, &inbox.context().registry, operations)?;
+    let _port = serve_operator(&node, inbox.context())?;
     open_hints(config, &node).await?;
     node.peers().listen()?;
     for shard in 1..env.shards() {
@@ -273,7 +276,8 @@ fn hang_up(node: &Rc<Node>, context: &Context) {
         loop {
             hearing.hung_up().await;
             journal.reopen();
-            node.encryption().look_now();
+            // why they cannot be used is said already
+            let _ = node.encryption().look().await;
             let text = "SIGHUP: opened the log's file again, and looks at the key stores";
             journal.say(Level::Info, text.to_owned());
         }

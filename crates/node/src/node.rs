@@ -94,6 +94,7 @@ impl Node {
             mode,
             drain: Rc::clone(&drain),
             clients: Rc::clone(&clients),
+            encryption: Rc::clone(&encryption),
             metrics: Rc::clone(&metrics),
             pools,
             caches,

@@ -16,7 +16,7 @@ use crate::memory::Memory;
 /// The log's size where the configuration does not say: Cassandra's.
 const COMMITLOG_BYTES: u64 = 8 << 30;
 /// The block of a promoted index where the configuration does not say: Cassandra's for `nb`.
-const COLUMN_INDEX_BYTES: u64 = 64 << 10;
+pub(crate) const COLUMN_INDEX_BYTES: u64 = 64 << 10;
 
 /// Operations of a shard at the disk at a time: its part of `io_depth`, and one at least.
 pub fn io_depth(config: &Config, shards: usize) -> usize {
@@ -35,7 +35,11 @@ pub(crate) fn metrics_address(config: &Config) -> Result<Option<(SocketAddr, boo
     Ok((config.metrics_port != 0).then_some((address, is_asked_for)))
 }
 
-fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
+/// The address of a key.
+///
+/// # Errors
+/// If it is a name.
+pub(crate) fn ip(key: &'static str, host: &Host) -> Result<IpAddr, NodeError> {
     match host {
         Host::Ip(ip) => Ok(*ip),
         Host::Name(name) | Host::Interface { name, .. } => {

@@ -40,7 +40,7 @@ impl StartLog {
             phase: Cell::new(Phase::Replay),
             shard: Cell::default(),
         });
-        let file = config.file.as_ref().map(|path| path.display().to_string());
+        let file = config.given.file.as_ref().map(|path| path.display().to_string());
         let file = file.unwrap_or_else(|| "none, built-in defaults".to_owned());
         start.say(format!(
             "Helenus {} starts as Cassandra {}, shards: {}, configuration: {file}, data: {}",

@@ -556,6 +556,8 @@ impl<C: Coordinator> Stages<C> {
         let connection = &self.connection;
         let (id, remote) = (connection.id, connection.remote);
         let shards = connection.was_told_of_shards();
+        let shard = &connection.shard;
+        shard.seen.see(version.number(), remote.ip(), shard.env.unix_micros());
         connection.set_session(Session::new(id, version, remote, shards, startup));
         let reply = Reply::new(version, stream);
         match self.coordinator.authentication() {

@@ -22,6 +22,7 @@ mod parsed;
 mod place;
 mod rate;
 mod request;
+mod seen;
 mod server;
 mod session;
 mod settings;
@@ -37,6 +38,7 @@ pub use coordinator::{
     PreparedAnswer, RowsAnswer, metadata_form,
 };
 pub use events::EventHub;
+pub use seen::SeenClient;
 pub use server::{HandOver, Server};
 pub use session::{Context, Session};
 pub use settings::Settings;

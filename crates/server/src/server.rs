@@ -14,6 +14,7 @@ use crate::coordinator::Coordinator;
 use crate::driver::Driver;
 use crate::events::EventHub;
 use crate::listener::listen;
+use crate::seen::SeenClient;
 use crate::settings::Settings;
 use crate::shard::Shard;
 use crate::shard::connection::Connection;
@@ -104,6 +105,16 @@ impl Server {
     pub fn clients(&self) -> Vec<ClientView> {
         let connections = self.shard.connections.borrow();
         connections.values().filter_map(|connection| ClientView::of(connection)).collect()
+    }
+
+    /// The clients that began connections of this shard of late.
+    pub fn seen(&self) -> Vec<SeenClient> {
+        self.shard.seen.all()
+    }
+
+    /// Forgets them.
+    pub fn forget_seen(&self) {
+        self.shard.seen.forget();
     }
 
     /// Requests of this shard that did not end in their first turn.

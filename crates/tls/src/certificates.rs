@@ -147,7 +147,7 @@ impl ClientCertVerifier for TrustedAsTheyAre {
 
 /// Takes any address that a good certificate is of.
 #[derive(Debug)]
-struct AnyAddress(Arc<WebPkiServerVerifier>);
+pub(super) struct AnyAddress(pub Arc<WebPkiServerVerifier>);
 
 impl ServerCertVerifier for AnyAddress {
     fn verify_server_cert(
@@ -204,7 +204,7 @@ impl std::fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-fn error(text: impl Into<String>) -> TlsError {
+pub(super) fn error(text: impl Into<String>) -> TlsError {
     TlsError(text.into())
 }
 
@@ -215,9 +215,9 @@ const DER_SEQUENCE: u8 = 0x30;
 
 /// What a store holds.
 #[derive(Default)]
-struct Store {
+pub(super) struct Store {
     key: Option<PrivateKeyDer<'static>>,
-    certificates: Vec<CertificateDer<'static>>,
+    pub certificates: Vec<CertificateDer<'static>>,
 }
 
 impl Certificates {
@@ -323,7 +323,7 @@ impl Dialing {
 type Own = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// A store's own key and its certificates.
-fn own(what: &str, store: &Store) -> Result<Own, TlsError> {
+pub(super) fn own(what: &str, store: &Store) -> Result<Own, TlsError> {
     let key = store.key.as_ref();
     let key = key.ok_or_else(|| error(format!("the {what} holds no private key")))?;
     if store.certificates.is_empty() {
@@ -332,9 +332,19 @@ fn own(what: &str, store: &Store) -> Result<Own, TlsError> {
     Ok((store.certificates.clone(), key.clone_key()))
 }
 
+/// All suites that are safe.
+pub(super) fn default_provider() -> CryptoProvider {
+    rustls::crypto::ring::default_provider()
+}
+
+/// All protocols that are safe.
+pub(super) fn all_versions() -> &'static [&'static SupportedProtocolVersion] {
+    rustls::DEFAULT_VERSIONS
+}
+
 /// The suites that are served under Java's names; TLS 1.3's are called otherwise.
 fn provider(wanted: &[String]) -> Result<CryptoProvider, TlsError> {
-    let mut provider = rustls::crypto::ring::default_provider();
+    let mut provider = default_provider();
     if wanted.is_empty() {
         return Ok(provider);
     }
@@ -361,7 +371,7 @@ fn versions(wanted: &[String]) -> Result<Vec<&'static SupportedProtocolVersion>,
         }
     }
     match (wanted.is_empty(), versions.is_empty()) {
-        (true, _) => Ok(vec![&version::TLS12, &version::TLS13]),
+        (true, _) => Ok(all_versions().to_vec()),
         (false, true) => {
             Err(error("none of accepted_protocols is supported; use TLSv1.2 or TLSv1.3"))
         }
@@ -370,7 +380,7 @@ fn versions(wanted: &[String]) -> Result<Vec<&'static SupportedProtocolVersion>,
 }
 
 /// A store in whichever form its bytes are.
-fn read(what: &str, bytes: &[u8], password: &str) -> Result<Store, TlsError> {
+pub(super) fn read(what: &str, bytes: &[u8], password: &str) -> Result<Store, TlsError> {
     if JKS.iter().any(|magic| bytes.starts_with(magic)) {
         return Err(error(format!(
             "the {what} is a JKS, which is not supported; convert it: keytool -importkeystore \

@@ -6,7 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod certificates;
+mod client;
 mod stream;
+mod wire;
 
 pub use certificates::{Certificates, ClientCertificates, Dialing, TlsError, TlsOptions};
+pub use client::{ClientOptions, ClientStream};
 pub use stream::{HANDSHAKE, Tls, TlsStream, explain};
+pub use wire::Wire;

@@ -34,6 +34,7 @@ const TARGETS: &[(&str, u64)] = &[
     ("streams", 4),
     ("repair", 4),
     ("trees", 4),
+    ("operator", 2),
 ];
 /// What libFuzzer needs to see where an input leads (`cargo fuzz` passes the same).
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

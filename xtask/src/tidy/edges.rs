@@ -57,7 +57,7 @@ const EDGES: &Edges = &[
         ],
     ),
     ("server", &["types", "protocol", "metrics", "env", "tls"]),
-    ("admin", &["types", "metrics", "env"]),
+    ("admin", &["types", "metrics", "env", "tls"]),
     // what a node consists of
     (
         "node",

@@ -18,6 +18,22 @@ pub struct Client {
 impl Client {
     /// Connects and shakes hands.
     pub fn connect(ip: &str) -> Self {
+        let (client, first) = Self::begin(ip);
+        assert_eq!(first, Body::Ready);
+        client
+    }
+
+    /// Connects as a role.
+    pub fn connect_as(ip: &str, user: &str, password: &str) -> Self {
+        let (mut client, first) = Self::begin(ip);
+        assert!(matches!(first, Body::Authenticate(_)), "{first:?}");
+        let token = format!("\0{user}\0{password}");
+        let answer = client.call(|out, call| client::auth_response(out, call, token.as_bytes()));
+        assert!(matches!(answer.body, Body::AuthSuccess(_)), "{:?}", answer.body);
+        client
+    }
+
+    fn begin(ip: &str) -> (Self, Body) {
         let stream = TcpStream::connect((ip, 9042)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut decoder = Decoder::reading(Direction::Response, Limits::default());
@@ -25,8 +41,7 @@ impl Client {
         let mut client = Self { stream, decoder, input: Vec::new() };
         let ready =
             client.call(|out, call| client::startup(out, call, &[("CQL_VERSION", "3.0.0")]));
-        assert_eq!(ready.body, Body::Ready);
-        client
+        (client, ready.body)
     }
 
     fn call(&mut self, message: impl FnOnce(&mut Vec<u8>, Call)) -> Response {

@@ -252,7 +252,7 @@ fn our_dashboard_and_alerts_ask_for_what_there_is() {
     strings(&dashboard, "definition", &mut variables);
     expressions.extend(variables);
 
-    let place = Place::new(23);
+    let place = Place::new(36);
     let node = place.serve(&[]);
     let mut client = Client::connect(&node.ip);
     load(&node, &mut client);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::client::Client;
 use super::node::{Node, PATIENCE, Place};
 
 /// Waits until a file has a line that says so, and gives its text.
@@ -179,4 +180,27 @@ fn a_log_of_json_has_an_object_a_line() {
         }
         assert!(parsed["line"].is_u64(), "{line}");
     }
+}
+
+#[test]
+fn a_slow_read_is_told_without_its_values() {
+    let place = Place::new(68);
+    let node = logged(&place, &["--set", "slow_query_log_timeout=1ms"]);
+    let mut client = Client::connect(&node.ip);
+    client.fill(2000);
+    let file = directory(&place).join("system.log");
+    let told = "<SELECT sum(v) FROM ks.t WHERE v > ? ALLOW FILTERING>";
+    let end = Instant::now() + PATIENCE;
+    let text = loop {
+        client.query("SELECT sum(v) FROM ks.t WHERE v > -4711 ALLOW FILTERING");
+        let text = fs::read_to_string(&file).unwrap();
+        if text.contains(told) {
+            break text;
+        }
+        assert!(Instant::now() < end, "{text}");
+    };
+    assert!(text.contains("slow in the last 5 s"), "{text}");
+    assert!(text.contains("msec - slow timeout 1 msec"), "{text}");
+    assert!(!text.contains("4711"), "{text}");
+    node.stop();
 }

@@ -13,6 +13,7 @@ mod full_disk;
 mod logs;
 mod node;
 mod promql;
+mod remote;
 mod upkeep;
 mod wide;
 

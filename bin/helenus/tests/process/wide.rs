@@ -97,7 +97,7 @@ fn peak_memory(node: &Node) -> u64 {
 
 #[test]
 fn a_wide_partition_fits_the_budget() {
-    let place = Place::new(14);
+    let place = Place::new(37);
     let node = place.serve(&[]);
     let mut client = Client::connect(&node.ip);
     client.fill(0);

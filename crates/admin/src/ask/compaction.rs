@@ -29,7 +29,7 @@ pub(super) async fn ask(
                 operator.set_autocompaction(&keyspace, &of.tables, enabled).await?;
             }
         }
-        CompactionVerb::History => {
+        CompactionVerb::History { .. } => {
             return Ok(Some(Shown::CompactionHistory(operator.compaction_history().await?)));
         }
         CompactionVerb::Stats { .. } => {

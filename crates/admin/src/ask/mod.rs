@@ -1,5 +1,6 @@
 //! Verbs carried out: each asks the [`Operator`]'s traits of its domain for a value.
 
+mod access;
 mod caches;
 mod compaction;
 mod hints;
@@ -59,6 +60,7 @@ pub async fn ask_watched<O: Operator>(
     watcher: &mut impl Watcher,
 ) -> Outcome {
     let answer = match verb {
+        Verb::Access(verb) => access::ask(operator, verb).await,
         Verb::Caches(verb) => caches::ask(operator, verb).await,
         Verb::Compaction(verb) => compaction::ask(operator, verb).await,
         Verb::Hints(verb) => hints::ask(operator, verb).await,

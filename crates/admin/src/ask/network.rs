@@ -9,7 +9,7 @@ pub(super) async fn ask(
     verb: NetworkVerb,
 ) -> Answer<Option<Shown>> {
     Ok(Some(match verb {
-        NetworkVerb::PoolStats => Shown::Pools(operator.pool_stats().await?),
+        NetworkVerb::PoolStats { .. } => Shown::Pools(operator.pool_stats().await?),
         NetworkVerb::GetStreamLimit { .. } => Shown::StreamLimits(operator.stream_limits().await?),
         NetworkVerb::SetStreamLimit { of, bytes_per_second } => {
             let limits = with(operator.stream_limits().await?, of, bytes_per_second);

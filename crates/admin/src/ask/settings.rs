@@ -35,6 +35,15 @@ pub(super) async fn ask(
             let found = guardrails::select(&operator.settings().await?, &filter)?;
             return Ok(Some(Shown::Guardrails(found)));
         }
+        SettingsVerb::GetColumnIndexSize => {
+            let kibibytes = operator.column_index_bytes().await? >> 10;
+            return Ok(Some(Shown::ColumnIndexSize { kibibytes }));
+        }
+        SettingsVerb::GetDefaultReplication => {
+            let factor = operator.default_replication().await?;
+            return Ok(Some(Shown::DefaultReplication { factor }));
+        }
+        SettingsVerb::GetSnapshotThrottle => {}
         SettingsVerb::GetTraceProbability => {
             let share = operator.trace_probability().await?;
             return Ok(Some(Shown::TraceProbability { share }));

@@ -3,6 +3,7 @@
 //! Fields of numbers say their unit in their name, but counts. A number that is none (`NaN`) is
 //! null in JSON.
 
+mod access;
 mod caches;
 mod compaction;
 pub(crate) mod float;
@@ -20,6 +21,7 @@ mod snapshots;
 mod streams;
 mod tables;
 
+pub use access::{ClientConnection, RecentClient};
 pub use caches::{Cache, ChunkCache, NetworkCache};
 pub use compaction::{
     AutoCompaction, CompactionStats, ExcessJobs, PastCompaction, PendingTasks, RunningCompaction,

@@ -51,4 +51,19 @@ pub enum Refusal {
     /// The node did not take the request: exit code 2.
     #[error("{0}")]
     NotTaken(String),
+    /// Who connected may not: exit code 1, with the name of Java's exception.
+    #[error("{exception}: '{message}'")]
+    NotLetIn {
+        /// The exception's name.
+        exception: String,
+        /// Its message.
+        message: String,
+    },
+}
+
+impl Refusal {
+    /// Who connected may not.
+    pub fn not_let_in(exception: &str, message: impl Into<String>) -> Self {
+        Self::NotLetIn { exception: exception.to_owned(), message: message.into() }
+    }
 }

@@ -8,11 +8,12 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AutoCompaction, ClusterView, CompactionStats, DataFile, Decommission, Endpoint, ExcessJobs,
-    FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, LoggerLevel, MovePlan, NetStats,
-    NodeInfo, PastCompaction, PendingHints, PendingStats, PoolStats, ProxyHistograms, Release,
-    RepairCleanup, RepairSession, RepairStats, Ring, RingRanges, Setting, SnapshotDetails,
-    StreamLimits, TableHistograms, Thresholds, Timeout, WatchedRepair,
+    AutoCompaction, ClientConnection, ClusterView, CompactionStats, DataFile, Decommission,
+    Endpoint, ExcessJobs, FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, LoggerLevel,
+    MovePlan, NetStats, NodeInfo, PastCompaction, PendingHints, PendingStats, PoolStats,
+    ProxyHistograms, RecentClient, Release, RepairCleanup, RepairSession, RepairStats, Ring,
+    RingRanges, Setting, SnapshotDetails, StreamLimits, TableHistograms, Thresholds, Timeout,
+    WatchedRepair,
 };
 
 /// What a verb shows: in JSON an object whose one field names the kind.
@@ -27,6 +28,20 @@ pub enum Shown {
     NativeTransport {
         /// Are clients served?
         running: bool,
+    },
+    /// `clientstats`
+    Clients(Vec<ClientConnection>),
+    /// `clientstats --by-protocol`
+    RecentClients(Vec<RecentClient>),
+    /// `getcolumnindexsize`
+    ColumnIndexSize {
+        /// Between entries of the index of rows within a partition.
+        kibibytes: u64,
+    },
+    /// `getdefaultrf`
+    DefaultReplication {
+        /// Replicas of a keyspace.
+        factor: u64,
     },
     /// `iostats`
     Io(Box<IoStats>),

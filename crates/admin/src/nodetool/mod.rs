@@ -3,6 +3,7 @@
 mod format;
 pub(crate) mod guardrails;
 mod reply;
+mod sorted;
 mod text;
 pub(crate) mod verb;
 
@@ -10,7 +11,7 @@ pub use format::{Command, Format};
 pub use guardrails::{Category, GuardrailFilter};
 pub use reply::{Mismatch, Reply};
 pub use verb::{
-    CachesVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RateUnit, RepairArguments,
-    RepairVerb, RingVerb, SSTablesVerb, Selection, SettingsVerb, Share, SnapshotsVerb, StreamLimit,
-    TableFilter, TablesVerb, Verb, VerbError, help,
+    AccessVerb, CachesVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RateUnit,
+    RepairArguments, RepairVerb, RingVerb, SSTablesVerb, Selection, SettingsVerb, Share,
+    SnapshotsVerb, StatsFormat, StreamLimit, TableFilter, TablesVerb, Verb, VerbError, help,
 };

@@ -103,6 +103,9 @@ fn refused(verb: &Verb, refusal: &Refusal) -> Reply {
         Refusal::UnknownTable(_) => {
             Reply { out: String::new(), err: format!("{refusal}\n"), exit: 1 }
         }
+        Refusal::NotLetIn { .. } => {
+            Reply { out: String::new(), err: format!("nodetool: {refusal}\n"), exit: 1 }
+        }
         Refusal::NotTaken(message) => Reply::failed(format!("nodetool: {message}\n")),
     }
 }

@@ -1,6 +1,7 @@
 //! What a node must be able to tell and do for its operator, by domain: one method a fact, typed;
 //! how it is printed is the matter of [`crate::nodetool`].
 
+mod access;
 mod caches;
 mod compaction;
 mod hints;
@@ -13,6 +14,7 @@ mod snapshots;
 mod sstables;
 mod tables;
 
+pub use access::{AccessOperator, RoleCache};
 pub use caches::{CacheName, CachesOperator};
 pub use compaction::{CompactionOperator, StopWhich};
 pub use hints::{HandoffChange, HintsOperator};
@@ -33,7 +35,8 @@ pub type Answer<T> = Result<T, Refusal>;
 /// The node, as its operator meets it; implemented where the node is composed, domain by domain.
 /// Called on one shard.
 pub trait Operator:
-    CachesOperator
+    AccessOperator
+    + CachesOperator
     + CompactionOperator
     + HintsOperator
     + NetworkOperator
@@ -49,7 +52,8 @@ pub trait Operator:
 }
 
 impl<T> Operator for T where
-    T: CachesOperator
+    T: AccessOperator
+        + CachesOperator
         + CompactionOperator
         + HintsOperator
         + NetworkOperator

@@ -3,18 +3,19 @@
 pub mod repair;
 
 use admin::{
-    Answer, AutoCompaction, Cache, CacheName, CachesOperator, Cluster, Command, CompactionOperator,
-    CompactionStats, DataFile, Decommission, DroppedMessages, Endpoint, Failing, FailingUnit,
-    FailureChance, FailureOdds, FailurePlan, FailureRow, Format, GossipValue, Handoff,
-    HandoffChange, HintsOperator, IoStats, Life, Liveness, LoggerLevel, Messages, MovePlan,
-    NetStats, NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator,
-    NodesOf, Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, PlanChange,
-    PlannedOwnership, PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool, PoolStats,
-    ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder, Refusal, Release, RepairOrder,
-    ReplicatedRange, Replication, Reply, Requests, Ring, RingNode, RingOperator, SSTablesOperator,
-    Scrub, Setting, SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile,
-    StreamLimits, StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths,
-    TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
+    AccessOperator, Answer, AutoCompaction, Cache, CacheName, CachesOperator, ClientConnection,
+    Cluster, Command, CompactionOperator, CompactionStats, DataFile, Decommission, DroppedMessages,
+    Endpoint, Failing, FailingUnit, FailureChance, FailureOdds, FailurePlan, FailureRow, Format,
+    GossipValue, Handoff, HandoffChange, HintsOperator, IoStats, Life, Liveness, LoggerLevel,
+    Messages, MovePlan, NetStats, NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo,
+    NodeOperator, NodesOf, Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead,
+    PlanChange, PlannedOwnership, PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool,
+    PoolStats, ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder, RecentClient, Refusal,
+    Release, RepairOrder, ReplicatedRange, Replication, Reply, Requests, Ring, RingNode,
+    RingOperator, RoleCache, SSTablesOperator, Scrub, Setting, SettingsOperator, SnapshotDetails,
+    SnapshotsOperator, StopWhich, StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum,
+    TableHistograms, TableName, TablePaths, TableStats, TablesOperator, Thresholds, Timeout, Verb,
+    Verify, ask, wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -515,6 +516,28 @@ impl HintsOperator for Fake {
     }
 }
 
+impl AccessOperator for Fake {
+    async fn client_connections(&self) -> Answer<Vec<ClientConnection>> {
+        Ok(Vec::new())
+    }
+
+    async fn recent_clients(&self) -> Answer<Vec<RecentClient>> {
+        Ok(Vec::new())
+    }
+
+    async fn forget_recent_clients(&self) -> Answer<()> {
+        self.note("forget clients".to_owned())
+    }
+
+    async fn forget_roles(&self, cache: RoleCache) -> Answer<()> {
+        self.note(format!("forget {cache:?}"))
+    }
+
+    async fn reload_key_stores(&self) -> Answer<()> {
+        self.note("reload key stores".to_owned())
+    }
+}
+
 impl CachesOperator for Fake {
     async fn invalidate_cache(&self, cache: CacheName) -> Answer<()> {
         self.note(format!("invalidate {cache:?}"))
@@ -720,6 +743,14 @@ impl SnapshotsOperator for Fake {
 }
 
 impl SettingsOperator for Fake {
+    async fn column_index_bytes(&self) -> Answer<u64> {
+        Ok(64 << 10)
+    }
+
+    async fn default_replication(&self) -> Answer<u64> {
+        Ok(3)
+    }
+
     async fn timeout(&self, _: Timeout) -> Answer<u64> {
         Ok(5000)
     }

@@ -181,6 +181,17 @@ impl Auth {
     }
 }
 
+/// What a shard remembers of `system_auth`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RolesCache {
+    /// Hashes of passwords.
+    Credentials,
+    /// Roles, with those granted to them.
+    Roles,
+    /// What roles may do.
+    Permissions,
+}
+
 /// What who may not do something with roles is told.
 fn insufficient(name: &str) -> String {
     format!("User {name} does not have sufficient privileges to perform the requested operation")
@@ -194,16 +205,25 @@ impl Auth {
 
     /// Forgets, on every shard, what `system_auth` said.
     pub async fn forget_roles(&self) {
-        for shard in 0..self.shard.env.shards() {
-            // a shard that has ended remembers nothing
-            let _ = self.others.call(shard, |other| other.auth_forget()).await;
+        for cache in [RolesCache::Credentials, RolesCache::Roles, RolesCache::Permissions] {
+            self.forget(cache).await;
         }
     }
 
-    fn auth_forget(&self) {
-        self.credentials.forget();
-        self.roles.forget();
-        self.permissions.forget();
+    /// Forgets, on every shard, a part of what `system_auth` said.
+    pub async fn forget(&self, cache: RolesCache) {
+        for shard in 0..self.shard.env.shards() {
+            // a shard that has ended remembers nothing
+            let _ = self.others.call(shard, move |other| other.forget_here(cache)).await;
+        }
+    }
+
+    fn forget_here(&self, cache: RolesCache) {
+        match cache {
+            RolesCache::Credentials => self.credentials.forget(),
+            RolesCache::Roles => self.roles.forget(),
+            RolesCache::Permissions => self.permissions.forget(),
+        }
     }
 
     /// Whether a user may do what a statement needs; none: to be asked of [`Self::authorize`].
@@ -233,10 +253,10 @@ impl Auth {
     }
 
     /// Is a user a superuser, as remembered or read?
-    pub(crate) async fn is_superuser(
-        self: &Rc<Self>,
-        user: &Rc<str>,
-    ) -> Result<bool, ErrorResponse> {
+    ///
+    /// # Errors
+    /// If its roles cannot be read.
+    pub async fn is_superuser(self: &Rc<Self>, user: &Rc<str>) -> Result<bool, ErrorResponse> {
         Ok(self.principal(user).await?.roles.is_superuser())
     }
 

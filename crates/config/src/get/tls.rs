@@ -73,6 +73,14 @@ impl Get<'_> {
         Ok(Some(ClientTls { is_optional, stores }))
     }
 
+    /// `admin_encryption_options`; none: the operator's port has no TLS.
+    pub fn admin_tls(&self) -> Result<Option<TlsStores>> {
+        match self.bool("admin_encryption_options.enabled") {
+            true => Ok(Some(self.tls("admin_encryption_options")?)),
+            false => Ok(None),
+        }
+    }
+
     pub fn server_tls(&self) -> Result<Option<ServerTls>> {
         let key = |name: &str| format!("server_encryption_options.{name}");
         let encrypts = match self.text(&key("internode_encryption")).as_str() {

@@ -6,7 +6,7 @@ use crate::key::{Key, key};
 use crate::quantity::{MIB, MILLIS, SECONDS_INT};
 use crate::table::reasons::{
     ALWAYS_WARNS, DUPLICATES, INDEX_STATUS, NEW_IDS, NO_FIGURE, NO_FUNCTION, NO_QUEUE,
-    NO_REPAIR_TRACE, NO_SLOW_LOG, NO_VIEW, PACKED, THREADS,
+    NO_REPAIR_TRACE, NO_VIEW, PACKED, THREADS,
 };
 use crate::table::words::{
     CONSISTENCY_LEVEL, CQL_START_TIME, INT, STORAGE_COMPATIBILITY_MODE,
@@ -50,7 +50,7 @@ pub(super) static KEYS: &[Key] = &[
     key("read_request_timeout", Quantity(&MILLIS), "5000ms", Served),
     key("reject_out_of_token_range_requests", Bool, "false", NotYet),
     key("request_timeout", Quantity(&MILLIS), "10000ms", Served),
-    key("slow_query_log_timeout", Quantity(&MILLIS), "500ms", NO_SLOW_LOG),
+    key("slow_query_log_timeout", Quantity(&MILLIS), "500ms", Served),
     key("startup_checks", Map, "{}", Served),
     key("storage_compatibility_mode", Enum(STORAGE_COMPATIBILITY_MODE), "CASSANDRA_4", Served),
     key("trace_type_query_ttl", Quantity(&SECONDS_INT), "1d", Served),

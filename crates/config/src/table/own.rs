@@ -138,9 +138,28 @@ pub(super) static KEYS: &[Key] = &[
     // Which metrics tables have of their own: those that dashboards and alerts ask for, or all.
     // Cassandra has all of them, and its agents leave most out.
     key("metrics_per_table", Enum(METRICS_PER_TABLE), "default", Served),
-    // The operator's API over TCP, off by default: nodetool uses the socket in data_dir.
-    // Cassandra has JMX.
+    // The operator's port, for nodetool with -h and -p; off by default, when nodetool uses the
+    // socket in data_dir. Cassandra has JMX.
     key("admin_enabled", Bool, "false", Served),
     key("admin_address", Text, "127.0.0.1", Served),
     key("admin_port", PORT, "7199", Served),
+    // TLS of that port, as client_encryption_options are of the clients'. Cassandra has the JVM
+    // properties of JMX and javax.net.ssl.
+    key("admin_encryption_options.accepted_protocols", List, "null", Served),
+    key("admin_encryption_options.cipher_suites", List, "null", Served),
+    key("admin_encryption_options.enabled", Bool, "false", Served),
+    key("admin_encryption_options.keystore", Text, "conf/.keystore", Served),
+    key("admin_encryption_options.keystore_password", Text, "null", Served),
+    key("admin_encryption_options.protocol", Text, "null", Served),
+    key("admin_encryption_options.require_client_auth", Bool, "false", Served),
+    key(
+        "admin_encryption_options.ssl_context_factory.class_name",
+        Text,
+        "org.apache.cassandra.security.DefaultSslContextFactory",
+        Served,
+    ),
+    key("admin_encryption_options.ssl_context_factory.parameters", Map, "{}", Served),
+    key("admin_encryption_options.store_type", Text, "JKS", Served),
+    key("admin_encryption_options.truststore", Text, "conf/.truststore", Served),
+    key("admin_encryption_options.truststore_password", Text, "null", Served),
 ];

@@ -42,7 +42,6 @@ reasons! {
     NO_QUEUE: "requests wait in no queue of threads (see native_transport_queue_wait)";
     NO_REPAIR_TRACE: "repairs are not traced";
     NO_SASI: "SASI indexes are not supported, and CREATE CUSTOM INDEX refuses them";
-    NO_SLOW_LOG: "slow queries are not logged; histograms of latency and tracing show them";
     NO_SUMMARIES: "the node reads pages of indexes through file_cache_size, without summaries";
     NO_VIEW: "materialized views are not supported, and CREATE MATERIALIZED VIEW is refused";
     NO_WAIT: "the node serves clients once gossip has settled";

@@ -2,6 +2,7 @@
 //!
 //! One file a domain, each with a trait of `admin::operator`.
 
+mod access;
 mod caches;
 mod compaction;
 mod hints;
@@ -32,6 +33,7 @@ use storage::{Engine, StorageError};
 use crate::caches::Caches;
 use crate::client_server::ClientServer;
 use crate::drain::Drain;
+use crate::encryption::Encryption;
 use crate::error::NodeError;
 use crate::guardrails::NodeGuardrails;
 use crate::journal::Journal;
@@ -54,6 +56,7 @@ pub(crate) struct Operations {
     pub(crate) mode: Rc<Mode>,
     pub(crate) drain: Rc<Drain>,
     pub(crate) clients: Rc<ClientServer>,
+    pub(crate) encryption: Rc<Encryption>,
     pub(crate) metrics: Rc<MetricsView>,
     pub(crate) pools: Rc<Pools>,
     pub(crate) caches: Rc<Caches>,

@@ -12,6 +12,7 @@ use metrics::Level;
 
 use super::{Operations, failed};
 use crate::all_shards::ask_all;
+use crate::settings::COLUMN_INDEX_BYTES;
 
 /// Where a timeout of the node is kept; none: nothing that it is of is served yet.
 fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
@@ -46,6 +47,14 @@ impl SettingsOperator for Operations {
             Duration::from_millis(millis);
         let set = move |shard: &Rc<Shard>| shard.set_timeouts(timeouts);
         ask_all(self.shard.others(), set).await.map(drop).map_err(failed)
+    }
+
+    async fn column_index_bytes(&self) -> Answer<u64> {
+        Ok(self.config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES))
+    }
+
+    async fn default_replication(&self) -> Answer<u64> {
+        Ok(self.config.default_keyspace_rf.into())
     }
 
     async fn settings(&self) -> Answer<Vec<Setting>> {

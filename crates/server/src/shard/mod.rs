@@ -17,6 +17,7 @@ use queue::Queue;
 use crate::admission::{ConnectionLimits, InFlight};
 use crate::events::EventHub;
 use crate::rate::RequestRate;
+use crate::seen::SeenClients;
 use crate::settings::{KEPT_BODIES, KEPT_BODY, LONG_MOST, READ_CHUNK, Settings, UNDER_WAY_MOST};
 use crate::supported::Supported;
 use crate::tally::Tally;
@@ -45,6 +46,8 @@ pub(crate) struct Shard {
     /// Rings when a drain may have got further.
     pub progress: Notify,
     pub connections: RefCell<BTreeMap<u64, Rc<Connection>>>,
+    /// Clients that came of late.
+    pub seen: SeenClients,
     /// Those that are not ready for statements, by age.
     handshakes: RefCell<BTreeMap<u64, Rc<Connection>>>,
     next_id: Cell<u64>,
@@ -78,6 +81,7 @@ impl Shard {
             draining: Cell::new(false),
             progress: Notify::new(),
             connections: RefCell::default(),
+            seen: SeenClients::default(),
             handshakes: RefCell::default(),
             next_id: Cell::new(0),
             dirty: RefCell::default(),

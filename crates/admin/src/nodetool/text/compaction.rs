@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::number::{double, file_size, size};
+use super::tree::Tree;
 use crate::model::{AutoCompaction, CompactionStats, PastCompaction, RunningCompaction};
 use types::time::{TimestampStyle, format_timestamp};
 
@@ -72,6 +73,26 @@ pub(super) fn history(past: &[PastCompaction]) -> String {
         ]);
     }
     format!("{head}{}", columns.text(&columns.widths(), " "))
+}
+
+/// What `compactionhistory -F` prints.
+pub(super) fn history_tree(past: &[PastCompaction]) -> Tree {
+    let of_one = |one: &PastCompaction| {
+        let at = format_timestamp(one.compacted_at_millis, TimestampStyle::Literal);
+        Tree::map([
+            ("id", Tree::text(&one.id)),
+            ("keyspace_name", Tree::text(&one.keyspace)),
+            ("columnfamily_name", Tree::text(&one.table)),
+            ("compacted_at", Tree::text(at.trim_end_matches('Z'))),
+            ("bytes_in", Tree::Signed(one.in_bytes)),
+            ("bytes_out", Tree::Signed(one.out_bytes)),
+            ("rows_merged", Tree::text(&one.rows_merged)),
+            ("compaction_properties", Tree::text(&one.properties)),
+        ])
+    };
+    let all: Vec<_> = past.iter().map(of_one).collect();
+    let entry = (!all.is_empty()).then(|| ("CompactionHistory", Tree::List(all)));
+    Tree::map(entry)
 }
 
 /// The text of `getcompactionthroughput`; none where only the precise form would be right.

@@ -1,15 +1,15 @@
 //! Which text is that of a verb and its value.
 
 use super::{
-    cluster, compaction, gossip, hints, histograms, info, io, logging, network, plan, repair, ring,
-    snapshots, status, streams, tables,
+    access, cluster, compaction, gossip, hints, histograms, info, io, logging, network, plan,
+    repair, ring, snapshots, status, streams, table_tree, tables,
 };
 use crate::model::{Decommission, ExcessJobs, Shown};
 use crate::nodetool::guardrails;
 use crate::nodetool::reply::Reply;
 use crate::nodetool::verb::{
-    CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RepairVerb, RingVerb, SSTablesVerb,
-    SettingsVerb, SnapshotsVerb, TablesVerb, Verb,
+    AccessVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RepairVerb, RingVerb,
+    SSTablesVerb, SettingsVerb, SnapshotsVerb, TablesVerb, Verb,
 };
 
 const QUIET_MEGABITS: &str =
@@ -19,6 +19,7 @@ const QUIET: &str = "Use the -d flag to quiet this error and get the exact throu
 /// What is printed of what a verb shows, be it nothing; none where that is not what the verb shows.
 pub(in crate::nodetool) fn print(verb: &Verb, shown: Option<&Shown>) -> Option<Reply> {
     let text = match verb {
+        Verb::Access(verb) => of_access(*verb, shown),
         Verb::Caches(_) => nothing(shown),
         Verb::Compaction(verb) => return of_compaction(verb, shown),
         Verb::Hints(verb) => of_hints(verb, shown),
@@ -40,6 +41,17 @@ fn nothing(shown: Option<&Shown>) -> Option<String> {
 
 fn running(is_running: bool) -> String {
     if is_running { "running\n" } else { "not running\n" }.to_owned()
+}
+
+fn of_access(verb: AccessVerb, shown: Option<&Shown>) -> Option<String> {
+    Some(match (verb, shown) {
+        (AccessVerb::Clients { all, options }, Some(Shown::Clients(of))) => {
+            access::clients(of, all, options)
+        }
+        (AccessVerb::RecentClients, Some(Shown::RecentClients(of))) => access::recent(of),
+        (AccessVerb::ForgetRecentClients, None) => "Clearing connection history\n".to_owned(),
+        _ => return nothing(shown),
+    })
 }
 
 fn of_node(verb: &NodeVerb, shown: Option<&Shown>) -> Option<String> {
@@ -122,7 +134,10 @@ fn of_repair(verb: &RepairVerb, shown: Option<&Shown>) -> Option<String> {
 
 fn of_network(verb: NetworkVerb, shown: Option<&Shown>) -> Option<Reply> {
     Some(Reply::ok(match (verb, shown) {
-        (NetworkVerb::PoolStats, Some(Shown::Pools(of))) => network::tpstats(of),
+        (NetworkVerb::PoolStats { format }, Some(Shown::Pools(of))) => match format {
+            Some(format) => network::tpstats_tree(of).print(format),
+            None => network::tpstats(of),
+        },
         (NetworkVerb::NetStats { human_readable, print_port }, Some(Shown::Network(of))) => {
             network::netstats(of, human_readable, print_port)
         }
@@ -150,7 +165,10 @@ fn of_hints(verb: &HintsVerb, shown: Option<&Shown>) -> Option<String> {
 
 fn of_compaction(verb: &CompactionVerb, shown: Option<&Shown>) -> Option<Reply> {
     let text = match (verb, shown) {
-        (CompactionVerb::History, Some(Shown::CompactionHistory(of))) => compaction::history(of),
+        (CompactionVerb::History { format }, Some(Shown::CompactionHistory(of))) => match format {
+            Some(format) => compaction::history_tree(of).print(*format),
+            None => compaction::history(of),
+        },
         (CompactionVerb::Stats { human_readable, vtable }, Some(Shown::Compactions(of))) => {
             compaction::print(of, *human_readable, *vtable)
         }
@@ -211,8 +229,13 @@ fn excess_jobs(of: &ExcessJobs) -> String {
 
 fn of_tables(verb: &TablesVerb, shown: Option<&Shown>) -> Option<String> {
     Some(match (verb, shown) {
-        (TablesVerb::Stats { human_readable, .. }, Some(Shown::TableStats(of))) => {
-            tables::print(of, *human_readable)
+        (TablesVerb::Stats { human_readable, sort, format, .. }, Some(Shown::TableStats(of))) => {
+            let sort = sort.as_ref().map(|(key, top)| (key.as_str(), *top));
+            match (format, sort) {
+                (Some(format), _) => table_tree::stats(of, *human_readable, sort).print(*format),
+                (None, Some((key, top))) => tables::print_sorted(of, *human_readable, key, top),
+                (None, None) => tables::print(of, *human_readable),
+            }
         }
         (TablesVerb::Histograms(_), Some(Shown::TableHistograms(of))) => {
             of.iter().map(histograms::print).collect()
@@ -261,6 +284,13 @@ fn of_settings(verb: &SettingsVerb, shown: Option<&Shown>) -> Option<String> {
         (SettingsVerb::SetLoggingLevel { .. }, Some(Shown::UnheardLoggers(of))) => {
             logging::unheard(of)
         }
+        (SettingsVerb::GetColumnIndexSize, Some(Shown::ColumnIndexSize { kibibytes })) => {
+            format!("Current value for column_index_size: {kibibytes} KiB\n")
+        }
+        (SettingsVerb::GetDefaultReplication, Some(Shown::DefaultReplication { factor })) => {
+            format!("{factor}\n")
+        }
+        (SettingsVerb::GetSnapshotThrottle, None) => "Snapshot throttle is disabled\n".to_owned(),
         (SettingsVerb::GetGuardrails(filter), Some(Shown::Guardrails(of))) => {
             guardrails::print(of, filter)
         }

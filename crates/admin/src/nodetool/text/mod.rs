@@ -1,6 +1,7 @@
 //! What nodetool prints of each value: the texts of Cassandra's nodetool 5.0.9
 //! (`tools.nodetool.*`).
 
+mod access;
 mod cluster;
 pub(super) mod columns;
 mod compaction;
@@ -19,7 +20,9 @@ mod ring;
 mod snapshots;
 mod status;
 mod streams;
+mod table_tree;
 mod tables;
+mod tree;
 
 pub(super) use dispatch::print;
 

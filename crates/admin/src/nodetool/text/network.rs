@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::columns::Columns;
 use super::streams;
+use super::tree::Tree;
 use crate::model::{NetStats, Percentiles, PoolStats, ProxyHistograms};
 
 /// What Cassandra prints where it has no figures: here messages wait in no queue between the socket
@@ -54,6 +55,26 @@ pub(super) fn tpstats(stats: &PoolStats) -> String {
     }
     text.push_str(&dropped.text(&dropped.widths(), " "));
     text
+}
+
+/// What `tpstats -F` prints.
+pub(super) fn tpstats_tree(stats: &PoolStats) -> Tree {
+    let pools = stats.pools.iter().map(|pool| {
+        let figures = [
+            ("ActiveTasks", pool.active),
+            ("PendingTasks", pool.pending),
+            ("CompletedTasks", pool.completed),
+            ("CurrentlyBlockedTasks", pool.blocked),
+            ("TotalBlockedTasks", pool.all_time_blocked),
+        ];
+        (pool.name.as_str(), Tree::map(figures.map(|(name, of)| (name, Tree::Number(of)))))
+    });
+    let dropped = stats.dropped.iter().map(|of| (of.verb.as_str(), Tree::Number(of.count)));
+    Tree::map([
+        ("ThreadPools", Tree::map(pools)),
+        ("DroppedMessage", Tree::map(dropped)),
+        ("WaitLatencies", Tree::map([] as [(&str, Tree); 0])),
+    ])
 }
 
 /// The text of `proxyhistograms`.

@@ -6,6 +6,7 @@ use super::number::{double, fixed, memory, size};
 use crate::model::{
     DataFile, KeyspacePaths, KeyspaceStats, Level, PartitionBytes, Requests, TablePaths, TableStats,
 };
+use crate::nodetool::sorted;
 
 const RULE: &str = "----------------\n";
 
@@ -20,6 +21,40 @@ pub(super) fn print(keyspaces: &[KeyspaceStats], human_readable: bool) -> String
         of.tables.iter().for_each(|of| table(&mut text, of, human_readable));
         text.push_str(RULE);
     }
+    text
+}
+
+/// The text of `tablestats -s`: the `top` tables with the most of a figure; 0: all of them.
+pub(super) fn print_sorted(
+    keyspaces: &[KeyspaceStats],
+    human_readable: bool,
+    key: &str,
+    top: u32,
+) -> String {
+    let mut tables: Vec<_> = keyspaces.iter().flat_map(|of| &of.tables).collect();
+    let all = tables.len();
+    if all == 0 {
+        return String::new();
+    }
+    sorted::sort(&mut tables, key);
+    let shown = if top == 0 { all } else { all.min(top as usize) };
+    tables.truncate(shown);
+    let mut text = format!("Total number of tables: {all}");
+    if top > 0 {
+        let _ = write!(text, " (showing top {shown} by {key})");
+    }
+    let _ = write!(text, "\n{RULE}");
+    for of in tables {
+        let mut block = String::new();
+        let named = TableStats { table: format!("{}.{}", of.keyspace, of.table), ..of.clone() };
+        let is_index = of.table.contains('.');
+        table_block(&mut block, &named, is_index, human_readable);
+        // one tab less than below a keyspace
+        block.lines().for_each(|line| {
+            let _ = writeln!(text, "{}", line.strip_prefix('\t').unwrap_or(line));
+        });
+    }
+    text.push_str(RULE);
     text
 }
 
@@ -43,8 +78,12 @@ fn line(text: &mut String, name: &str, value: impl Display) {
 
 /// A table's block.
 fn table(text: &mut String, t: &TableStats, human_readable: bool) {
+    table_block(text, t, t.table.contains('.'), human_readable);
+}
+
+fn table_block(text: &mut String, t: &TableStats, is_index: bool, human_readable: bool) {
     let size = |bytes| size(bytes, human_readable);
-    let name = if t.table.contains('.') { "Table (index)" } else { "Table" };
+    let name = if is_index { "Table (index)" } else { "Table" };
     line(text, name, &t.table);
     line(text, "SSTable count", t.sstables);
     line(text, "Old SSTable count", t.old_sstables);

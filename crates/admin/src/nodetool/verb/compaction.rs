@@ -1,7 +1,7 @@
 //! Verbs of compaction: `tools.nodetool.Compact`, `Stop`, `SetCompactionThroughput` and their kin.
 
 use super::args::Args;
-use super::{Selection, VerbError, number, refused, selection, table};
+use super::{Selection, StatsFormat, VerbError, number, refused, selection, stats_format, table};
 use crate::model::{TableName, Thresholds};
 use crate::operator::StopWhich;
 
@@ -36,7 +36,10 @@ pub enum CompactionVerb {
     /// `compact --user-defined`: merges the SSTables of these data files.
     CompactFiles(Vec<String>),
     /// `compactionhistory`: the compactions of the last week.
-    History,
+    History {
+        /// Of `-F`.
+        format: Option<StatsFormat>,
+    },
     /// `compactionstats`: what compaction did and does.
     Stats {
         /// Sizes with units.
@@ -90,8 +93,8 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<CompactionVerb
     Ok(Some(match name {
         "compact" => compact(args)?,
         "compactionhistory" => {
-            args.not_served(&["-F", "--format"])?;
-            CompactionVerb::History
+            let format = stats_format(args, "arguments for -F are json,yaml only.")?;
+            CompactionVerb::History { format }
         }
         "compactionstats" => CompactionVerb::Stats {
             human_readable: args.flag(&["-H", "--human-readable"]),

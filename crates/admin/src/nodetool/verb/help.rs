@@ -13,7 +13,9 @@ const USES: &[(&str, &str)] = &[
         "clearsnapshot",
         "(-t <name> | --all [--older-than <duration> | --older-than-timestamp <time>]) [<keyspace>...]",
     ),
+    ("clientstats", "[--all] [--by-protocol] [--clear-history] [--client-options]"),
     ("compact", "[-s | --split-output] [<keyspace> [<table>...]] | --user-defined <file>..."),
+    ("compactionhistory", "[-F json | yaml]"),
     ("compactionstats", "[-H | --human-readable] [-V | --vtable]"),
     ("datapaths", "[<keyspace>[.<table>]...]"),
     ("decommission", "[-f | --force]"),
@@ -41,6 +43,9 @@ const USES: &[(&str, &str)] = &[
     ("gettimeout", "<timeout_type>"),
     ("import", "[-l] [-v] [-q] [-cd] <keyspace> <table> <directory>..."),
     ("info", "[-T | --tokens]"),
+    ("invalidatecredentialscache", "[<role>...]"),
+    ("invalidatepermissionscache", "[<role>]"),
+    ("invalidaterolescache", "[<role>...]"),
     ("iostats", "[-s <seconds>] [-F json [--windows]]"),
     ("listsnapshots", "[-nt | --no-ttl] [-e | --ephemeral]"),
     ("move", "<new token>"),
@@ -102,7 +107,11 @@ const USES: &[(&str, &str)] = &[
     ("statusautocompaction", "[-a | --all] [<keyspace> [<table>...]]"),
     ("stop", "[<compaction_type> | -id <compaction_id>]"),
     ("tablehistograms", "[<keyspace> <table> | <keyspace.table>]"),
-    ("tablestats", "[-i] [-H | --human-readable] [<keyspace>[.<table>]...]"),
+    (
+        "tablestats",
+        "[-i] [-H | --human-readable] [-F json | yaml] [-s <sort_key> [-t <top>]] [<keyspace>[.<table>]...]",
+    ),
+    ("tpstats", "[-F json | yaml]"),
     ("truncatehints", "[<address>]"),
     ("upgradesstables", "[-a | --include-all-sstables] [<keyspace> [<table>...]]"),
     ("verify", "-f [-e] [-c] [-r] [-t] [-q] [<keyspace> [<table>...]]"),
@@ -161,10 +170,10 @@ pub fn help(verb: Option<&str>) -> String {
                 let note = note.map_or(String::new(), |(_, note)| format!("\n{note}"));
                 format!("{name}: {what}\n\nusage: {}\n{note}", line.trim_end())
             }
-            None if NOT_SERVED.contains(&verb) => {
-                format!("{verb} is a command of Cassandra that is not supported here\n")
-            }
-            None => format!("Unknown command {verb}\n"),
+            None => match NOT_SERVED.iter().find(|(name, _)| *name == verb) {
+                Some((_, why)) => format!("{verb} is not supported: {why}\n"),
+                None => format!("Unknown command {verb}\n"),
+            },
         },
     }
 }
@@ -172,15 +181,17 @@ pub fn help(verb: Option<&str>) -> String {
 fn overview() -> String {
     let mut text =
         "usage: nodetool [--data-dir <dir>] [(-pp | --print-port)] [--format json] <command> \
-         [<args>]\n\nWith '--format json', a command prints its result as JSON.\n\nThe commands \
-         are:\n"
+         [<args>]\n       nodetool [(-h | --host) <host>] [(-p | --port) <port>] [(-u | --username) \
+         <user>]\n           [(-pw | --password) <password> | (-pwf | --password-file) <file>]\n           \
+         [--ssl [--truststore <file>] [--keystore <file>] [--ssl-any-host]] <command> [<args>]\n\n\
+         With '--format json', a command prints its result as JSON.\n\nThe commands are:\n"
             .to_owned();
     for (name, what) in SERVED {
         let _ = writeln!(text, "    {name:<27}{what}");
     }
     text.push_str("\nNot supported:\n");
     let mut line = String::new();
-    for name in NOT_SERVED {
+    for (name, _) in NOT_SERVED {
         if line.len() + name.len() + 5 > COLUMNS {
             let _ = writeln!(text, "   {line}");
             line.clear();
@@ -199,7 +210,7 @@ mod tests {
     #[test]
     fn lists_all_verbs() {
         let text = help(None);
-        for name in SERVED.iter().map(|(name, _)| name).chain(NOT_SERVED) {
+        for (name, _) in SERVED.iter().chain(NOT_SERVED) {
             assert!(text.split_whitespace().any(|word| word == *name), "{name}");
         }
         assert!(text.lines().all(|line| line.len() <= COLUMNS));

@@ -2,7 +2,7 @@
 //! `ProxyHistograms`, `GetStreamThroughput` and their kin.
 
 use super::args::Args;
-use super::{VerbError, refused};
+use super::{StatsFormat, VerbError, refused, stats_format};
 
 /// Bits of a second's throughput in a megabit, in bytes.
 const MEGABIT_BYTES: u64 = 125_000;
@@ -12,7 +12,10 @@ const ONE_FLAG: &str = "You cannot use more than one flag with this command";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkVerb {
     /// `tpstats`
-    PoolStats,
+    PoolStats {
+        /// Of `-F`.
+        format: Option<StatsFormat>,
+    },
     /// `netstats`
     NetStats {
         /// Bytes with their units.
@@ -71,8 +74,8 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<NetworkVerb>, 
         },
         "proxyhistograms" => NetworkVerb::ProxyHistograms,
         "tpstats" => {
-            args.not_served(&["-F", "--format"])?;
-            NetworkVerb::PoolStats
+            let format = stats_format(args, "arguments for -F are json,yaml only.")?;
+            NetworkVerb::PoolStats { format }
         }
         _ => return Ok(None),
     }))

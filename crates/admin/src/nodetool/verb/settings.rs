@@ -37,6 +37,12 @@ pub enum SettingsVerb {
         /// A level; empty for none of its own.
         level: String,
     },
+    /// `getcolumnindexsize`: says how long the pages of an index of rows are.
+    GetColumnIndexSize,
+    /// `getdefaultrf`: says how many replicas a keyspace has by default.
+    GetDefaultReplication,
+    /// `getsnapshotthrottle`: says that snapshots have no limit.
+    GetSnapshotThrottle,
     /// `gettraceprobability`: says which share of requests is traced.
     GetTraceProbability,
     /// `settraceprobability`: traces a share of all requests until the next start.
@@ -53,6 +59,9 @@ impl Eq for Share {}
 /// The verb of that name, if it is one of these.
 pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<SettingsVerb>, VerbError> {
     Ok(Some(match name {
+        "getcolumnindexsize" => SettingsVerb::GetColumnIndexSize,
+        "getdefaultrf" => SettingsVerb::GetDefaultReplication,
+        "getsnapshotthrottle" => SettingsVerb::GetSnapshotThrottle,
         "getguardrailsconfig" => SettingsVerb::GetGuardrails(guardrails(args)?),
         "getlogginglevels" => SettingsVerb::GetLoggingLevels,
         "setlogginglevel" => set_logging_level(args.rest()),

@@ -2,8 +2,9 @@
 //! `GetSSTables`.
 
 use super::args::Args;
-use super::{Selection, VerbError, refused};
+use super::{Selection, StatsFormat, VerbError, refused, stats_format};
 use crate::model::TableName;
+use crate::nodetool::sorted;
 
 /// A verb of keyspaces and tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,10 @@ pub enum TablesVerb {
         filter: TableFilter,
         /// Sizes with units.
         human_readable: bool,
+        /// By which figure they are sorted, and of how many that have the most of it; 0: of all.
+        sort: Option<(String, u32)>,
+        /// Of `-F`.
+        format: Option<StatsFormat>,
     },
     /// `tablehistograms`: percentiles of a table, or of all.
     Histograms(Option<TableName>),
@@ -56,13 +61,30 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<TablesVerb>, V
 }
 
 fn stats(args: &mut Args) -> Result<TablesVerb, VerbError> {
-    args.not_served(&["-F", "--format"])?;
-    args.not_served(&["-s", "--sort"])?;
-    args.not_served(&["-t", "--top"])?;
+    let format = stats_format(args, "arguments for -F are json,yaml only.")?;
     args.not_served(&["-l", "--sstable-location-check"])?;
     let ignore = args.flag(&["-i"]);
     let human_readable = args.flag(&["-H", "--human-readable"]);
-    Ok(TablesVerb::Stats { filter: TableFilter { names: args.rest(), ignore }, human_readable })
+    let sort = sort(args)?;
+    let filter = TableFilter { names: args.rest(), ignore };
+    Ok(TablesVerb::Stats { filter, human_readable, sort, format })
+}
+
+fn sort(args: &mut Args) -> Result<Option<(String, u32)>, VerbError> {
+    let key = args.titled(&["-s", "--sort"], "sort_key")?.filter(|key| !key.is_empty());
+    let top = match args.titled(&["-t", "--top"], "top")? {
+        None => 0,
+        Some(text) => match text.parse::<i32>() {
+            Ok(top) => top,
+            Err(_) => return refused(format!("top: can not convert \"{text}\" to a int")),
+        },
+    };
+    match (key, top) {
+        (Some(key), _) if !sorted::is_key(&key) => refused(sorted::wanted()),
+        (None, 1..) => refused("cannot filter top K tables without specifying a sort key."),
+        (_, top) if top < 0 => refused("argument for top must be a positive integer."),
+        (key, _) => Ok(key.map(|key| (key, top.unsigned_abs()))),
+    }
 }
 
 /// `ks` and `ks.table`.
@@ -119,6 +141,22 @@ mod tests {
             Verb::Tables(verb) => Ok(verb),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn tables_are_sorted_by_what_they_have() {
+        let refused = |line: &str| parse(line).unwrap_err().to_string();
+        let of = |line: &str| match parse(line) {
+            Ok(TablesVerb::Stats { sort, .. }) => sort,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of("tablestats -s writes -t 3 ks"), Some(("writes".to_owned(), 3)));
+        assert_eq!(of("tablestats ks"), None);
+        assert!(refused("tablestats -s weather").starts_with("argument for sort must be one of: "));
+        let none = "cannot filter top K tables without specifying a sort key.";
+        assert_eq!(refused("tablestats -t 3"), none);
+        let negative = "argument for top must be a positive integer.";
+        assert_eq!(refused("tablestats -s writes -t -1"), negative);
     }
 
     #[test]

@@ -1,27 +1,29 @@
-//! A socket to another node, with TLS or without.
+//! A socket with TLS or without: to another node, or of the operator.
 //!
-//! `Serve::encrypts` says with whom. A node that dials uses TLS or does not connect.
-//!
-//! A node that is connected to looks at the first byte. It refuses plaintext that should be
-//! encrypted once the other side has said who it is, before any answer (`Inbound::refuses`).
+//! Who dials uses TLS or does not connect. Of a connection that is accepted, the [`Tls`] says
+//! whether plaintext is taken. Where it is, the caller refuses what should be encrypted.
 
 use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use env::{Env, TcpStream};
-use tls::{Tls, TlsStream};
 
-/// One.
-pub(crate) struct Wire {
+use crate::stream::{Tls, TlsStream};
+
+/// A socket, and the TLS session over it, if there is one.
+pub struct Wire {
     socket: TcpStream,
     tls: Option<RefCell<TlsStream>>,
 }
 
 impl Wire {
     /// Connects; with TLS, if there is one to connect with.
+    ///
+    /// # Errors
+    /// If the socket does not connect, or no session can be begun.
     pub async fn connect(env: &Env, to: SocketAddr, tls: Option<&Tls>) -> io::Result<Self> {
         let socket = TcpStream::connect(env, to).await?;
         let now = env.unix_micros();
@@ -30,11 +32,17 @@ impl Wire {
     }
 
     /// The connection breaks once what was sent is not acknowledged for so long.
+    ///
+    /// # Errors
+    /// Of the socket.
     pub fn set_user_timeout(&self, after: Duration) -> io::Result<()> {
         self.socket.set_user_timeout(after)
     }
 
-    /// A connection of another node: it may speak TLS, where that is offered.
+    /// A connection that another side opened; with TLS, where that is offered.
+    ///
+    /// # Errors
+    /// If no session can be begun.
     pub fn accepted(env: &Env, socket: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
         let now = env.unix_micros();
         let session = tls.map(|tls| TlsStream::accepting(tls, now)).transpose()?;
@@ -57,6 +65,9 @@ impl Wire {
     }
 
     /// Reads what there is; none where that is nothing yet, 0 at the end.
+    ///
+    /// # Errors
+    /// Of the socket, or if it is no TLS or not one that is agreed to.
     pub fn try_read(&self, out: &mut [u8]) -> io::Result<Option<usize>> {
         match &self.tls {
             None => self.socket.try_read(out),
@@ -78,6 +89,9 @@ impl Wire {
     }
 
     /// Reads at least one byte; 0 at the end.
+    ///
+    /// # Errors
+    /// As of [`Self::try_read`].
     pub async fn read(&self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(read) = self.try_read(out)? {
@@ -87,7 +101,35 @@ impl Wire {
         }
     }
 
+    /// Writes what fits at once, for who must not wait; none where nothing does.
+    ///
+    /// # Errors
+    /// Of the socket.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        match &self.tls {
+            None => self.socket.try_write(bytes),
+            Some(tls) => tls.borrow_mut().try_write(&self.socket, bytes),
+        }
+    }
+
+    /// Says that nothing more is written.
+    pub fn finish(&self) {
+        if let Some(tls) = &self.tls {
+            tls.borrow_mut().end(&self.socket);
+        }
+        // who has gone needs no farewell
+        let _ = self.socket.shutdown(Shutdown::Write);
+    }
+
+    /// Where the other side is; none over a unix socket.
+    pub fn peer_addr(&self) -> Option<SocketAddr> {
+        self.socket.peer_addr()
+    }
+
     /// Writes all of it.
+    ///
+    /// # Errors
+    /// Of the socket.
     pub async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         let Some(tls) = &self.tls else { return self.socket.write_all(bytes).await };
         loop {
@@ -102,6 +144,12 @@ impl Wire {
                 (false, _) => self.socket.writable().await,
             }
         }
+    }
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Wire({:?}, {:?})", self.socket, self.tls)
     }
 }
 
