@@ -3,6 +3,7 @@
 //! It opens no file: whoever asks hands in a [`Source`]. It changes nothing on the machine.
 #![forbid(unsafe_code)]
 
+mod baseline;
 mod checks;
 mod examine;
 mod facts;
@@ -10,6 +11,7 @@ mod report;
 mod source;
 mod tree;
 
+pub use baseline::{Baseline, Better, Change, Figure, percentile, timestamp};
 pub use checks::{ALL, Check, Severity, markdown};
 pub use examine::examine;
 pub use facts::{

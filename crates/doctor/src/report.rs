@@ -106,7 +106,7 @@ impl fmt::Display for Report {
             self.ok.len()
         )?;
         if !self.unknown.is_empty() {
-            writeln!(f, "Unknown here: {}.", self.unknown.join(", "))?;
+            writeln!(f, "Not here, or not shown: {}.", self.unknown.join(", "))?;
         }
         Ok(())
     }

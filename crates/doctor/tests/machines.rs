@@ -104,7 +104,7 @@ fn a_machine_that_shows_nothing_is_unknown_not_well() {
     for id in ["read_ahead", "clock_unsynchronized", "files_low", "kernel_old", "swap"] {
         assert!(report.unknown.contains(&id), "{id}");
     }
-    assert!(report.to_string().contains("Unknown here: "));
+    assert!(report.to_string().contains("Not here, or not shown: "));
 }
 
 #[test]

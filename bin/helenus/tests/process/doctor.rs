@@ -1,6 +1,8 @@
 //! `helenus doctor` on this machine, whatever it is.
 
-use std::process::{Command, Output};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::node::Place;
 
@@ -68,4 +70,118 @@ fn says_why_it_cannot_look() {
         assert!(String::from_utf8(output.stderr).unwrap().starts_with("helenus: "));
     }
     assert_eq!(doctor(&["--demo"]).status.code(), Some(2));
+}
+
+/// A peer that serves until this value goes.
+struct Serving {
+    child: Child,
+    port: u16,
+}
+
+impl Serving {
+    fn start() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_helenus"));
+        let command = command.args(["doctor", "--serve", "0"]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.strip_prefix("Serving on port ").and_then(|rest| rest.strip_suffix(".\n"));
+        Self { port: port.unwrap().parse().unwrap(), child }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const FIGURES: [&str; 19] = [
+    "write_128k",
+    "read_128k",
+    "read_4k_depth_1",
+    "read_4k_depth_1_p50",
+    "read_4k_depth_1_p99",
+    "read_4k_depth_8",
+    "read_4k_depth_8_p50",
+    "read_4k_depth_8_p99",
+    "read_4k_depth_32",
+    "read_4k_depth_32_p50",
+    "read_4k_depth_32_p99",
+    "append_sync_4k",
+    "append_sync_4k_p50",
+    "append_sync_4k_p99",
+    "memory_copy",
+    "cpu",
+    "network_round_trip_p50",
+    "network_round_trip_p99",
+    "network_bandwidth",
+];
+
+#[test]
+fn measures_keeps_and_compares() {
+    let place = Place::new(71);
+    let data = place.data();
+    std::fs::create_dir_all(data.join("doctor")).unwrap();
+    // of another release, or cut off: it is passed over
+    std::fs::write(data.join("doctor/baseline-9999.json"), "{").unwrap();
+    let peer = Serving::start();
+    let address = format!("127.0.0.1:{}", peer.port);
+    let text = data.display().to_string();
+    let arguments = ["--data-dir", &text, "--measure", "--seconds", "1", "--peer", &address];
+    let first = doctor(&[&arguments[..], &["--json"]].concat());
+    assert!(matches!(first.status.code(), Some(0 | 1)), "{first:?}");
+    let first = json(&first);
+    assert_eq!(first["compared_with"], serde_json::Value::Null);
+    let figures = first["baseline"]["figures"].as_array().unwrap();
+    let names: BTreeSet<&str> =
+        figures.iter().map(|figure| figure["name"].as_str().unwrap()).collect();
+    for name in FIGURES {
+        assert!(names.contains(name), "{name}: {names:?}");
+    }
+    for figure in figures.iter().filter(|figure| figure["name"] != "network_sent_again") {
+        assert!(figure["value"].as_f64().unwrap() > 0.0, "{figure}");
+    }
+    assert!(first["baseline"]["file_bytes"].as_u64().unwrap() <= 1 << 30);
+    let second = doctor(&arguments);
+    let second = String::from_utf8(second.stdout).unwrap();
+    let date = first["baseline"]["date"].as_str().unwrap();
+    assert!(second.contains(&format!("Compared with {date}; ")), "{second}");
+    let mut left: Vec<_> =
+        std::fs::read_dir(&data).unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.extend(std::fs::read_dir(&place.dir).unwrap().map(|entry| entry.unwrap().file_name()));
+    assert_eq!(left, ["doctor", "data"], "the doctor left a file");
+    assert_eq!(std::fs::read_dir(data.join("doctor")).unwrap().count(), 3);
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_said() {
+    let place = Place::new(72);
+    let data = place.data().display().to_string();
+    // a port that was free a moment ago
+    let gone = Serving::start().port;
+    let peer = format!("127.0.0.1:{gone}");
+    let arguments = ["--data-dir", &data, "--measure", "--seconds", "1", "--peer", &peer];
+    let output = doctor(&arguments);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.starts_with(&format!("helenus: peer {peer}: ")), "{error}");
+    assert_eq!(std::fs::read_dir(&place.dir).unwrap().count(), 0);
+}
+
+#[test]
+fn what_a_stranger_sends_ends_its_connection_alone() {
+    use std::io::{Read, Write};
+    let peer = Serving::start();
+    let connect = || std::net::TcpStream::connect(("127.0.0.1", peer.port)).unwrap();
+    let mut stranger = connect();
+    stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let _ = stranger.read(&mut [0; 1]);
+    let mut other = connect();
+    other.write_all(b"Cabc").unwrap();
+    other.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut count = [0; 8];
+    other.read_exact(&mut count).unwrap();
+    assert_eq!(u64::from_be_bytes(count), 3);
 }

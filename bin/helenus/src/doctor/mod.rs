@@ -1,7 +1,12 @@
 //! `helenus doctor`: asks this machine, and prints what to change. No shard runs.
 
+mod disk;
+mod measure;
+mod peer;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use ::doctor::{ClockState, Facts, NodeFacts, Report, Source, Space, examine};
 use clap::Args;
@@ -15,6 +20,8 @@ use crate::configuration;
 const SERIOUS: u8 = 1;
 /// The exit code if the doctor could not look; clap's for wrong arguments, too.
 const COULD_NOT_LOOK: u8 = 2;
+/// Seconds of each measurement, at most.
+const SECONDS_MAX: u64 = 5;
 /// Bytes that are read of a file of the kernel.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -24,32 +31,82 @@ pub struct Options {
     /// Prints JSON.
     #[arg(long)]
     json: bool,
+    /// Measures disks, memory and CPU for at most a minute, keeps the figures in the data
+    /// directory, and compares them with those before.
+    #[arg(long)]
+    measure: bool,
+    /// Seconds of each measurement.
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "measure",
+        value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
+    seconds: u64,
+    /// Measures the network, too, to a machine with `helenus doctor --serve`.
+    #[arg(long, value_name = "HOST:PORT", requires = "measure")]
+    peer: Option<String>,
+    /// Answers others that measure the network, on all addresses of this machine, until stopped; 0:
+    /// any free port.
+    #[arg(long, value_name = "PORT", conflicts_with = "measure")]
+    serve: Option<u16>,
 }
 
 /// Looks, prints, and gives the exit code.
 pub fn run(arguments: &Arguments, options: &Options) -> ExitCode {
-    match examination(arguments) {
-        Ok(report) => {
-            let text = if options.json { report.json() + "\n" } else { report.to_string() };
-            print(&text);
-            if report.is_serious() { ExitCode::from(SERIOUS) } else { ExitCode::SUCCESS }
-        }
-        Err(error) => {
-            eprintln!("helenus: {error}");
-            ExitCode::from(COULD_NOT_LOOK)
-        }
+    if let Some(port) = options.serve {
+        let served = peer::serve(port, |port| print(&format!("Serving on port {port}.\n")));
+        return served.map_or_else(|error| failed(&error.to_string()), |()| ExitCode::SUCCESS);
     }
+    match examination(arguments, options) {
+        Ok((text, true)) => {
+            print(&text);
+            ExitCode::from(SERIOUS)
+        }
+        Ok((text, false)) => {
+            print(&text);
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &str) -> ExitCode {
+    eprintln!("helenus: {error}");
+    ExitCode::from(COULD_NOT_LOOK)
 }
 
 /// Whoever reads may be gone, as `head` is.
 fn print(text: &str) {
     use std::io::Write;
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn examination(arguments: &Arguments) -> Result<Report, String> {
+#[expect(clippy::disallowed_methods, reason = "no shard runs")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// What to print, and whether anything is serious.
+fn examination(arguments: &Arguments, options: &Options) -> Result<(String, bool), String> {
     let config = configuration::of_machine(arguments, configuration::environment()?)?;
-    Ok(examine(&Facts::read(&Here, node_of(&config))))
+    let report = examine(&Facts::read(&Here, node_of(&config)));
+    let each = Duration::from_secs(options.seconds);
+    let peer = options.peer.as_deref();
+    let taken = options.measure.then(|| measure::take(&config, each, peer)).transpose()?;
+    let text = if options.json {
+        json(&report, taken.as_ref())
+    } else {
+        report.to_string() + &taken.map(|taken| taken.text()).unwrap_or_default()
+    };
+    Ok((text, report.is_serious()))
+}
+
+fn json(report: &Report, taken: Option<&measure::Taken>) -> String {
+    let mut value = serde_json::to_value(report).unwrap_or_default();
+    if let (Some(object), Some(taken)) = (value.as_object_mut(), taken) {
+        object.insert("baseline".to_owned(), serde_json::json!(taken.baseline));
+        object.insert("compared_with".to_owned(), serde_json::json!(taken.before));
+        object.insert("changes".to_owned(), serde_json::json!(taken.changes));
+    }
+    serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
 fn node_of(config: &Config) -> NodeFacts {
@@ -64,7 +121,10 @@ fn node_of(config: &Config) -> NodeFacts {
         memory: config.memory(),
         is_log_compressed: config.commitlog_compression.is_some(),
         is_direct: config.background_disk_is_direct,
-        ports: vec![config.storage_port, config.native_transport_port],
+        ports: [config.storage_port, config.native_transport.port]
+            .into_iter()
+            .chain(config.native_transport.shard_aware_port)
+            .collect(),
     }
 }
 
