@@ -52,6 +52,9 @@ pub struct Baseline {
     pub kernel: String,
     /// How many CPUs it had.
     pub cpus: u64,
+    /// The load average of the minute before.
+    #[serde(default)]
+    pub load: f64,
     /// Bytes of the file that was read and written.
     pub file_bytes: u64,
     /// Did reads and writes bypass the page cache?

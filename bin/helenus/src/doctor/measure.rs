@@ -20,6 +20,8 @@ const SUFFIX: &str = ".json";
 const BASELINE_BYTES_MAX: u64 = 1 << 20;
 /// Bytes that are copied at a time: more than caches hold.
 const COPY_BYTES: usize = 64 << 20;
+/// A load average that makes figures low.
+const LOAD_MAX: f64 = 1.0;
 const ROUNDS: u64 = 1 << 20;
 
 /// A baseline, and how it compares.
@@ -38,6 +40,7 @@ pub fn take(config: &Config, each: Duration, other: Option<&str>) -> Result<Take
     let data = config.data_file_directories.first().unwrap_or(&config.data_dir);
     let task =
         Task { data: existing(data), commit_log: existing(&config.commitlog_directory), each };
+    let load = load();
     // first, so that a peer who is not there costs no time
     let network = other
         .map(|other| peer::measure(other, each).map_err(|error| format!("peer {other}: {error}")));
@@ -52,6 +55,7 @@ pub fn take(config: &Config, each: Duration, other: Option<&str>) -> Result<Take
         host: line("/proc/sys/kernel/hostname"),
         kernel: line("/proc/sys/kernel/osrelease"),
         cpus: std::thread::available_parallelism().map_or(0, |cpus| cpus.get() as u64),
+        load,
         file_bytes: measured.file_bytes,
         is_direct: measured.is_direct,
         peer: other.map(str::to_owned),
@@ -68,7 +72,7 @@ impl Taken {
     /// For people.
     pub fn text(&self) -> String {
         let Self { baseline, file, before, changes } = self;
-        let Baseline { date, file_bytes, is_direct, figures, .. } = baseline;
+        let Baseline { date, load, file_bytes, is_direct, figures, .. } = baseline;
         let way = if *is_direct { "direct I/O" } else { "through the page cache" };
         let mut text = format!("Measured {date} (a file of {} MiB, {way}):\n", file_bytes >> 20);
         for Figure { name, value, unit, .. } in figures {
@@ -79,6 +83,9 @@ impl Taken {
             }
             text.truncate(text.trim_end().len());
             text.push('\n');
+        }
+        if *load > LOAD_MAX {
+            let _ = writeln!(text, "The machine was busy (load average {load}): all is low.");
         }
         if let Some(before) = before {
             let _ = writeln!(text, "Compared with {before}; worse: by more than 20 %.");
@@ -97,6 +104,11 @@ fn existing(path: &Path) -> PathBuf {
 #[expect(clippy::disallowed_methods, reason = "no shard runs")]
 fn line(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn load() -> f64 {
+    let line = line("/proc/loadavg");
+    line.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()
 }
 
 fn unix_seconds() -> i64 {
@@ -135,6 +147,8 @@ fn keep(folder: &Path, baseline: &Baseline) -> io::Result<PathBuf> {
 /// How much one thread copies, read and written counted once.
 fn memory(each: Duration) -> Figure {
     let (from, mut to) = (vec![1_u8; COPY_BYTES], vec![0_u8; COPY_BYTES]);
+    // the kernel gives a page when it is first touched
+    to.copy_from_slice(&from);
     let (begin, mut bytes) = (now(), 0.0);
     while begin.elapsed() < each / 2 {
         to.copy_from_slice(std::hint::black_box(&from));
