@@ -111,7 +111,8 @@ checks! {
         "mount -o remount,noatime {subject}, and in /etc/fstab";
     MOUNT_DISCARD Note "mount_discard": "mounted with discard",
         "After a flush or compaction gigabytes are discarded at once, while reads wait.",
-        "remove discard from /etc/fstab and enable fstrim.timer: mount -o remount,nodiscard {subject}";
+        "remove discard from /etc/fstab and enable fstrim.timer: \
+         mount -o remount,nodiscard {subject}";
     LOG_XFS Note "log_xfs": "an uncompressed commit log on xfs",
         "A cloud vendor found Cassandra's commit log slower on xfs than on ext4, unless it is \
          compressed. Not measured with this node.",
@@ -268,7 +269,7 @@ checks! {
         "Each shard is a thread that expects a CPU of its own; two on one wait for each other.",
         "lower shards to at most {subject}";
     CPU_QUOTA Warn "cpu_quota": "the cgroup allows less CPU time than the shards use",
-        "When the quota is used the kernel stops all shards until the next period, 100 ms at worst.",
+        "When the quota is used the kernel stops all shards until the next period, up to 100 ms.",
         "lower shards, or raise the limit of CPU of the container";
     GOVERNOR Warn "governor": "a CPU frequency governor that saves power",
         "The CPU is slow when a request comes, and becomes fast after it.",
