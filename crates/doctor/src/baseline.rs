@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(worse(1_000.0, 100.0), [false, false]);
         assert_eq!(worse(2_000.0, 50.0), [false, false]);
         assert_eq!(worse(850.0, 120.0), [false, false]);
-        assert_eq!(worse(820.0, 121.0), [false, true]);
+        assert_eq!(worse(840.0, 121.0), [false, true]);
+        assert_eq!(worse(820.0, 100.0), [true, false]);
         assert_eq!(worse(0.0, 100.0), [true, false]);
     }
 
