@@ -50,6 +50,16 @@ fn metric_labels() -> Vec<(&'static str, String)> {
 /// # Errors
 /// If no node can be started with it: all that is wrong, a line each.
 pub fn configuration(arguments: &Arguments, environment: Environment) -> Result<Config, String> {
+    let mut config = of_machine(arguments, environment)?;
+    cloud::discover(&mut config)?;
+    Ok(config)
+}
+
+/// The same, before anybody else is asked.
+///
+/// # Errors
+/// If it makes no sense: all that is wrong, a line each.
+pub fn of_machine(arguments: &Arguments, environment: Environment) -> Result<Config, String> {
     let file = arguments.config.clone().or_else(|| environment.file.clone());
     let mut config = match &file {
         None => Config::default(),
@@ -67,7 +77,6 @@ pub fn configuration(arguments: &Arguments, environment: Environment) -> Result<
     config.given.file = file;
     config.given.metric_labels = metric_labels();
     config.resolve(&Machine)?;
-    cloud::discover(&mut config)?;
     Ok(config)
 }
 

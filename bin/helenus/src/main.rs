@@ -3,12 +3,13 @@
 
 mod cloud;
 mod configuration;
+mod doctor;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use config::Config;
 use env::real::{self, RealOptions};
 use node::{Logs, Message, NodeError, io_depth, run_logged_shard};
@@ -22,13 +23,13 @@ static HEAP: heap::Heap = heap::Heap;
 #[command(name = "helenus", version, about)]
 struct Arguments {
     /// The `cassandra.yaml` to read [default: the one in CASSANDRA_CONF, or built-in defaults].
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Overrides one key of the configuration; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
+    #[arg(long = "set", value_name = "KEY=VALUE", global = true)]
     set: Vec<String>,
     /// Directory for data, commit log and nodetool's socket [default: ./data].
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
     /// Address to listen on, for clients and other nodes [default: 127.0.0.1].
     #[arg(long, value_name = "ADDR")]
@@ -40,11 +41,19 @@ struct Arguments {
     #[arg(long, value_name = "N")]
     storage_port: Option<u16>,
     /// Number of shards, each one thread [default: one per core].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", global = true)]
     shards: Option<u32>,
     /// Writes this machine's counters into the table demo.machine once a second.
     #[arg(long)]
     demo: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Says what to change on this machine before a node runs on it.
+    Doctor(doctor::Options),
 }
 
 fn run(config: Config, logs: &Logs, demo: bool) -> Result<(), NodeError> {
@@ -94,6 +103,9 @@ fn unix_millis() -> i64 {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(Command::Doctor(options)) = &arguments.command {
+        return doctor::run(&arguments, options);
+    }
     let demo = arguments.demo;
     let configured = configuration::environment()
         .and_then(|environment| configuration::configuration(&arguments, environment));

@@ -25,6 +25,7 @@ const EDGES: &Edges = &[
     ("metrics", &[]),
     ("logging", &["types", "metrics"]),
     ("env", &[]),
+    ("doctor", &[]),
     ("storage", &["types", "rows", "schema", "sstable", "metrics", "env"]),
     ("hints", &["types", "sstable", "metrics", "env"]),
     ("gossip", &["types"]),

@@ -8,6 +8,7 @@
 mod client;
 mod configured;
 mod dashboards;
+mod doctor;
 mod full_disk;
 mod logs;
 mod node;

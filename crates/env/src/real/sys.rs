@@ -124,9 +124,25 @@ fn check_long(result: libc::c_long) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Total and free (to an ordinary user) bytes of the file system that holds `path`.
+/// What the file system that holds a path has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSystem {
+    /// All of it, in bytes.
+    pub bytes: u64,
+    /// What an ordinary user may still write, in bytes.
+    pub free: u64,
+    /// Files that it can have; 0: no fixed number.
+    pub inodes: u64,
+    /// Files that an ordinary user may still make.
+    pub inodes_free: u64,
+}
+
+/// What the file system that holds `path` has.
+///
+/// # Errors
+/// If the kernel does not say.
 #[expect(unsafe_code, reason = "statvfs has no safe wrapper in std")]
-pub(crate) fn disk_space(path: &Path) -> io::Result<(u64, u64)> {
+pub fn file_system_of(path: &Path) -> io::Result<FileSystem> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: `path` is terminated, `stat` a live local that the call fills.
     let stat = unsafe {
@@ -134,7 +150,43 @@ pub(crate) fn disk_space(path: &Path) -> io::Result<(u64, u64)> {
         check(libc::statvfs64(path.as_ptr(), &mut stat))?;
         stat
     };
-    Ok((stat.f_blocks.saturating_mul(stat.f_frsize), stat.f_bavail.saturating_mul(stat.f_frsize)))
+    Ok(FileSystem {
+        bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
+        free: stat.f_bavail.saturating_mul(stat.f_frsize),
+        inodes: stat.f_files,
+        inodes_free: stat.f_favail,
+    })
+}
+
+/// Total and free (to an ordinary user) bytes of the file system that holds `path`.
+pub(crate) fn disk_space(path: &Path) -> io::Result<(u64, u64)> {
+    file_system_of(path).map(|system| (system.bytes, system.free))
+}
+
+/// What the kernel says of how its clock is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockKept {
+    /// Does a time service keep it?
+    pub is_synchronized: bool,
+    /// How far it may be off at most, in microseconds.
+    pub error_max_us: u64,
+}
+
+/// Asks the kernel how its clock is kept.
+///
+/// # Errors
+/// If it does not say: some containers forbid the question.
+#[expect(unsafe_code, reason = "adjtimex has no safe wrapper in std")]
+pub fn clock_kept() -> io::Result<ClockKept> {
+    // SAFETY: a timex of zeros asks and changes nothing; it is a live local that the call fills.
+    let (state, timex) = unsafe {
+        let mut timex: libc::timex = std::mem::zeroed();
+        (check(libc::adjtimex(&raw mut timex))?, timex)
+    };
+    Ok(ClockKept {
+        is_synchronized: state != libc::TIME_ERROR && timex.status & libc::STA_UNSYNC == 0,
+        error_max_us: u64::try_from(timex.maxerror).unwrap_or(u64::MAX),
+    })
 }
 
 /// Tells the kernel that reads of a file are random: it reads what it is asked for, and nothing
