@@ -1,5 +1,5 @@
-//! What `nodetool` does: Cassandra's verbs over the node's operator API. Sends a verb to the node and prints
-//! the value that the node answers with: as Cassandra's nodetool does, or as JSON.
+//! What `nodetool` does: Cassandra's verbs over the node's operator API. Sends a verb to the node
+//! and prints the value that the node answers with: as Cassandra's nodetool does, or as JSON.
 //!
 //! It reaches the node by the socket in its data directory, or over the network where the command
 //! line names a host or a port. A program of one blocking conversation: it uses std's sockets

@@ -27,7 +27,6 @@ use crate::read::Reads;
 use crate::request::Request;
 use crate::schema_owner::SchemaOwner;
 use crate::shard_context::ShardContext;
-use crate::slow_queries::SlowQueries;
 use crate::statements::Statements;
 use crate::tracing::Tracing;
 use crate::truncation::Truncation;
@@ -54,7 +53,6 @@ pub struct Coordinator {
     pub(crate) truncation: Truncation,
     pub(crate) auth: Rc<Auth>,
     pub(crate) watch: Watch,
-    pub(crate) slow: Rc<SlowQueries>,
     pub(crate) guardrails: Rc<Guardrails>,
 }
 
@@ -88,10 +86,10 @@ impl Coordinator {
                 Err(error) => return error.into(),
             };
             let metadata = result_metadata(&prepared);
-            let began = self.slow.begin();
+            let began = self.watch.slow.begin();
             let outcome = self.run(&prepared, &metadata, &request).await;
             if matches!(prepared.plan, Plan::Select(_)) {
-                self.slow.ended(began, keyspace, text);
+                self.watch.slow.ended(began, keyspace, text);
             }
             if !self.plans_anew(&outcome, &request).await {
                 return outcome;
@@ -171,10 +169,10 @@ impl Coordinator {
             if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
                 return (error.into(), Some(entry.info.clone()));
             }
-            let began = self.slow.begin();
+            let began = self.watch.slow.begin();
             let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
             if matches!(entry.prepared.plan, Plan::Select(_)) {
-                self.slow.ended(began, entry.keyspace.as_deref(), &entry.text);
+                self.watch.slow.ended(began, entry.keyspace.as_deref(), &entry.text);
             }
             if !self.plans_anew(&outcome, &request).await {
                 let mut info = entry.info.clone();
@@ -250,7 +248,7 @@ impl Coordinator {
     }
 
     fn use_keyspace(&self, keyspace: &str) -> Outcome {
-        let checked = match self.shard.config.use_statements_enabled {
+        let checked = match self.shard.config.lookup().flag("use_statements_enabled") {
             true => cql::ddl::check_use(keyspace, &self.shard.schema()),
             false => Err(CqlError::invalid(USE_PROHIBITED)),
         };

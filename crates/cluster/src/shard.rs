@@ -246,8 +246,7 @@ impl Shard {
             paxos,
             truncation: Truncation::new(&context, &peers, &schema),
             schema,
-            watch: Watch::new(&auth, &guardrails),
-            slow: SlowQueries::new(&context, &peers),
+            watch: Watch::new(&auth, &guardrails, SlowQueries::new(&context, &peers)),
             auth,
             guardrails,
         });

@@ -1,4 +1,4 @@
-//! Which requests have a guard: those of ordinary users.
+//! Which requests have a guard, those of ordinary users, and which reads are slow.
 
 use std::rc::Rc;
 
@@ -7,16 +7,18 @@ use protocol::ErrorResponse;
 use crate::auth::Auth;
 use crate::guardrails::Guardrails;
 use crate::request::Request;
+use crate::slow_queries::SlowQueries;
 
-/// Gives requests their guards.
+/// Gives requests their guards, and looks how long reads take.
 pub(crate) struct Watch {
     auth: Rc<Auth>,
     guardrails: Rc<Guardrails>,
+    pub slow: Rc<SlowQueries>,
 }
 
 impl Watch {
-    pub fn new(auth: &Rc<Auth>, guardrails: &Rc<Guardrails>) -> Self {
-        Self { auth: Rc::clone(auth), guardrails: Rc::clone(guardrails) }
+    pub fn new(auth: &Rc<Auth>, guardrails: &Rc<Guardrails>, slow: Rc<SlowQueries>) -> Self {
+        Self { auth: Rc::clone(auth), guardrails: Rc::clone(guardrails), slow }
     }
 
     /// Is there anything to watch a user for? Superusers are not watched, nor is anybody where

@@ -93,8 +93,6 @@ pub struct Config {
     /// `auth_read_consistency_level` and `auth_write_consistency_level`, by name: of roles and
     /// rights, in a ring of several nodes.
     pub auth_levels: [String; 2],
-    /// `use_statements_enabled`.
-    pub use_statements_enabled: bool,
     /// `default_keyspace_rf`.
     pub default_keyspace_rf: u32,
     /// `drop_compact_storage_enabled`.
@@ -217,8 +215,6 @@ pub struct Config {
     pub metrics_address: Host,
     /// `metrics_port`; 0 turns it off.
     pub metrics_port: u16,
-    /// `metrics_per_table`: is it `all`?
-    pub all_table_metrics: bool,
     /// `admin_address` and `admin_port`, where `admin_enabled` is true.
     pub admin: Option<(Host, u16)>,
     /// `admin_encryption_options`, where they are enabled.

@@ -1,6 +1,6 @@
-//! What the environment says: `CASSANDRA_CONF`, `CASSANDRA_LOG_DIR`, `MAX_HEAP_SIZE`, and the JVM properties
-//! `-Dcassandra.*` of `JVM_OPTS` and `JVM_EXTRA_OPTS`, which tests and charts set. Names and
-//! meanings are those of `bin/cassandra` and of class `CassandraRelevantProperties`.
+//! What the environment says: `CASSANDRA_CONF`, `CASSANDRA_LOG_DIR`, `MAX_HEAP_SIZE`, and the JVM
+//! properties `-Dcassandra.*` of `JVM_OPTS` and `JVM_EXTRA_OPTS`, which tests and charts set. Names
+//! and meanings are those of `bin/cassandra` and of class `CassandraRelevantProperties`.
 //!
 //! Pure: whoever starts the node reads the variables and hands them over.
 

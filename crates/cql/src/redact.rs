@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn no_value_is_shown() {
-        let text = "SELECT \"\u{e9}\", b FROM ks.t WHERE k = 'it''s' AND c IN (1, -2.5e3, 0xab, $$x$$) \
+        let text = "SELECT \"\u{e9}\", b FROM ks.t WHERE k = 'it''s' \
+                    AND c IN (1, -2.5e3, 0xab, $$x$$) \
                     AND d = 2h3m AND u = 123e4567-e89b-12d3-a456-426614174000 AND t = true \
                     AND m['\u{e9}'] = ? LIMIT 10";
         assert_eq!(

@@ -89,8 +89,8 @@ fn rolled(name: &str) -> Option<(&str, u64)> {
     let (date, index) = name.strip_prefix(FILE)?.strip_prefix('.')?.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = date.split('-').collect();
-    let is_date = matches!(parts[..], [year, month, day]
-        if year.len() == 4 && month.len() == 2 && day.len() == 2 && parts.iter().all(|p| digits(p)));
+    let lengths = parts.iter().map(|part| part.len());
+    let is_date = lengths.eq([4, 2, 2]) && parts.iter().all(|part| digits(part));
     let index = digits(index).then(|| index.parse().ok())??;
     is_date.then_some((date, index))
 }

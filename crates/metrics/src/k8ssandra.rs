@@ -336,9 +336,9 @@ mod tests {
         registry.gauge(pool, Unit::Count, "");
         count(&registry, Name::new("DroppedMessage", "Dropped").scope("READ_REQ"), 1);
         count(&registry, Name::new("Streaming", "IncomingBytes").scope("/10.0.0.1.7000"), 1);
-        let node = [("host", "id".to_owned()), ("cluster", "a \"b\"\\\nÄ端".to_owned())];
+        let node = [("host", "id".to_owned()), ("cluster", "a \"b\"\\\n\u{c4}\u{7aef}".to_owned())];
         let text = text_of(&registry, &node, &[]);
-        let own = "host=\"id\",cluster=\"a \\\"b\\\"\\\\\\nÄ端\"";
+        let own = "host=\"id\",cluster=\"a \\\"b\\\"\\\\\\n\u{c4}\u{7aef}\"";
         for (name, labels, value) in [
             ("thread_pools_pending_tasks", "pool_type=\"request\",pool_name=\"ReadStage\"", "0.0"),
             ("dropped_message_dropped_total", "message_type=\"READ_REQ\"", "1.0"),
@@ -355,7 +355,11 @@ mod tests {
     #[test]
     fn names_beyond_ascii_are_shown_whole() {
         let registry = Registry::new(0);
-        registry.gauge(Name::of_table("schlüssel", "表\"", "LiveSSTableCount"), Unit::Count, "");
+        registry.gauge(
+            Name::of_table("schl\u{fc}ssel", "\u{8868}\"", "LiveSSTableCount"),
+            Unit::Count,
+            "",
+        );
         let text = text_of(&registry, &[], &[]);
         assert!(text.contains("{keyspace=\"schlüssel\",table=\"表\\\"\"} 0.0\n"), "{text}");
     }

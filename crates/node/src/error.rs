@@ -55,7 +55,9 @@ pub enum NodeError {
     },
     /// The operator's port would be open to other machines, and may not.
     #[error(
-        "admin_address {address} is not loopback while admin_encryption_options or authentication is off: set admin_encryption_options.enabled to true and authenticator to PasswordAuthenticator, or admin_address to 127.0.0.1"
+        "admin_address {address} is not loopback while admin_encryption_options or authentication \
+         is off: set admin_encryption_options.enabled to true and authenticator to \
+         PasswordAuthenticator, or admin_address to 127.0.0.1"
     )]
     OpenOperator {
         /// Where it would listen.

@@ -263,8 +263,8 @@ fn serve_metrics(
     }
 }
 
-/// Looks at what other programs replaced whenever SIGHUP comes: the log's file, key stores. Not in a
-/// simulated world, where it never does.
+/// Looks at what other programs replaced whenever SIGHUP comes: the log's file, key stores. Not in
+/// a simulated world, where it never does.
 fn hang_up(node: &Rc<Node>, context: &Context) {
     let Context { env, journal, .. } = context;
     if !journal.is_written() {

@@ -43,7 +43,7 @@ impl MetricsView {
             others,
             registry: Rc::clone(registry),
             observed,
-            tables: ShownTables::new(context.config.all_table_metrics),
+            tables: ShownTables::new(context.config.lookup().word("metrics_per_table") == "all"),
         })
     }
 

@@ -18,7 +18,7 @@ const STRINGS_LEFT: &Table = &[
     ("bin/helenus", 4),
     ("bin/nodetool", 4),
     ("conformance/drivers", 12),
-    ("crates/admin", 47),
+    ("crates/admin", 52),
     ("crates/cluster", 35),
     ("crates/config", 18),
     ("crates/cql", 135),

@@ -26,6 +26,7 @@ const MORE: &[More] = &[
     ("crates/cluster", "Membership", "this node's part in gossip, ring and schema; not cut yet"),
     ("crates/cluster", "RingRead", "how one read was asked for, and what its rounds have found"),
     ("crates/cluster", "Shard", "the list of a shard's components, for whoever composes a node"),
+    ("bin/nodetool", "Options", "each option of the command line is a field"),
     ("crates/config", "Config", "each key of cassandra.yaml that is served is a field"),
     ("crates/config", "Get", "each key that is read in a way of its own is a method"),
     ("crates/cql", "Guard", "each guardrail is a question of its own"),
@@ -39,6 +40,7 @@ const MORE: &[More] = &[
     ),
     ("crates/env", "Env", "the only door: each thing that the outside does is a method"),
     ("crates/env", "Inner", "the world: each choice of any node draws from one state"),
+    ("crates/env", "Shard", "what a shard of either make has: tasks, timers, signals, its end"),
     ("crates/gossip", "Gossiper", "one state machine, as Cassandra's; `step` is its way in"),
     ("crates/hints", "Hints", "writing, dispatch and deletion share one state; not cut yet"),
     ("crates/messaging", "Messenger", "links, quotas and counts of all peers; not cut yet"),
@@ -55,6 +57,7 @@ const MORE: &[More] = &[
     ("crates/storage", "SSTableCursor", "a cursor keeps its place, its slices and what is ready"),
     ("crates/storage", "SegmentData", "each offset says how far one step of a segment has come"),
     ("crates/storage", "State", "is being cut: the writer's queue and its segments"),
+    ("crates/storage", "TableStats", "each thing that is counted of a table is a field"),
     ("crates/types", "Decimal", "each operation of arithmetic, as Java's BigDecimal has it"),
     ("crates/types", "Reader", "each primitive of the wire is a method"),
 ];

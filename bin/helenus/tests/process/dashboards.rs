@@ -106,7 +106,7 @@ fn load(node: &Node, client: &mut Client) {
 /// A node that knows its pod, as k8ssandra's operator would start it.
 fn serve(place: &Place, more: &[&str]) -> Node {
     let mut command = Command::new(env!("CARGO_BIN_EXE_helenus"));
-    command.env("POD_NAME", "pod-1").env("NODE_NAME", "machine \"ä\"");
+    command.env("POD_NAME", "pod-1").env("NODE_NAME", "machine \"\u{e4}\"");
     let metrics = format!("metrics_address={}", place.ip());
     let more = [&["--set", metrics.as_str()], more].concat();
     let node = Node::start_by(command, &place.ip(), &place.data(), &more);
@@ -117,7 +117,7 @@ fn serve(place: &Place, more: &[&str]) -> Node {
 #[test]
 fn dashboards_of_k8ssandra_find_what_they_ask_for() {
     let place = Place::new(21);
-    let node = serve(&place, &["--set", "cluster_name=Größe"]);
+    let node = serve(&place, &["--set", "cluster_name=Gr\u{f6}\u{df}e"]);
     let mut client = Client::connect(&node.ip);
     load(&node, &mut client);
     let text = node.page("/metrics/k8ssandra");
@@ -126,7 +126,7 @@ fn dashboards_of_k8ssandra_find_what_they_ask_for() {
     let id = id.lines().find_map(|line| line.strip_prefix("ID")).unwrap();
     let id = id.trim_start_matches([' ', ':']);
     let labels = format!(
-        "host=\"{id}\",instance=\"{}\",cluster=\"Größe\",datacenter=\"datacenter1\",\
+        "host=\"{id}\",instance=\"{}\",cluster=\"Gr\u{f6}\u{df}e\",datacenter=\"datacenter1\",\
          rack=\"rack1\",pod_name=\"pod-1\",node_name=\"machine \\\"ä\\\"\"",
         node.ip
     );

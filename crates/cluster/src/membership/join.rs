@@ -152,8 +152,8 @@ impl Membership {
         }
     }
 
-    /// Waits until all that are up have asked whether this node is, but not for long: a coordinator
-    /// that hears of a node that joins, and holds it for down, refuses writes. Cassandra's does too.
+    /// Waits until all that are up have asked whether this node is, but not for long. A coordinator
+    /// that hears of a node that joins, and holds it for down, refuses writes, as Cassandra's does.
     pub(crate) async fn be_seen(&self) {
         if self.env.planted("join_is_unseen") {
             return;
@@ -175,8 +175,8 @@ impl Membership {
         self.tell_all(self.shard.config.ring_delay, Vec::new).await
     }
 
-    /// Waits until all that are up have heard that this node, which has left, serves nobody any more:
-    /// until then they write to it what others may still read from it.
+    /// Waits until all that are up have heard that this node, which has left, serves nobody any
+    /// more: until then they write to it what others may still read from it.
     pub async fn be_forgotten(self: &Rc<Self>) {
         self.tell_all(Duration::ZERO, Vec::new).await;
     }

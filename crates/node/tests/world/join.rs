@@ -70,8 +70,8 @@ fn a_node_joins_while_news_are_slow() {
     }
 }
 
-/// One of three replicas missed writes and gets no hints. Whoever takes a range over from one of the
-/// other two must have them: else it and the late one are a quorum without them.
+/// One of three replicas missed writes and gets no hints. Whoever takes a range over from one of
+/// the other two must have them: else it and the late one are a quorum without them.
 fn join_with_a_gap(seed: u64, bug: Option<&'static str>) -> Result<(), String> {
     let mut story = Story::new(seed, &[]);
     if let Some(bug) = bug {
