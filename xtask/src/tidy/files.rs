@@ -30,7 +30,7 @@ const UNTESTED: [&str; 4] = [
 ];
 
 /// What may stand at the root of the tree: whatever else is there was left behind by a run.
-const AT_ROOT: [&str; 19] = [
+const AT_ROOT: [&str; 20] = [
     ".cargo",
     ".ci",
     ".gitignore",
@@ -48,6 +48,7 @@ const AT_ROOT: [&str; 19] = [
     "crates",
     "docs",
     "fuzz",
+    "packaging",
     "rustfmt.toml",
     "xtask",
 ];
