@@ -39,8 +39,10 @@ set_property() {
         { print }'
 }
 
+# The first address that is not of loopback; a container without a network has none.
 own_address() {
-    hostname -I | cut -d ' ' -f 1
+    own="$(hostname -I | cut -d ' ' -f 1)"
+    printf '%s' "${own:-127.0.0.1}"
 }
 
 quoted() {
