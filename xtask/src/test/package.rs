@@ -15,12 +15,8 @@ use crate::package::{self, Kind};
 const ADDRESS: &str = "127.0.0.35";
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Tools, and the packages of Debian that have them.
-const TOOLS: [(&str, &str); 4] = [
-    ("strip", "binutils"),
-    ("dpkg-deb", "dpkg"),
-    ("rpm", "rpm"),
-    ("systemd-analyze", "systemd"),
-];
+const TOOLS: [(&str, &str); 4] =
+    [("strip", "binutils"), ("dpkg-deb", "dpkg"), ("rpm", "rpm"), ("systemd-analyze", "systemd")];
 
 /// Variables of the image, and a line that each writes; `auto` and what follows from others too.
 const VARIABLES: [(&str, &str, &str, &str); 12] = [
@@ -129,7 +125,8 @@ fn try_tarball(tarball: &Path, work: &Path) -> Outcome {
     }
     said(script(&home, "cassandra").args(["-R", "-p"]).arg(&pid).args(["-D", &logs[2..]]))?;
     let stopped = until_served(&home, &log).and_then(|()| {
-        let status = said(script(&home, "nodetool").args(["-h", "localhost", "-p", "7199", "status"]))?;
+        let status =
+            said(script(&home, "nodetool").args(["-h", "localhost", "-p", "7199", "status"]))?;
         holds(&status, &format!("UN  {ADDRESS}"))
     });
     said(Command::new("kill").arg(fs::read_to_string(&pid)?))?;
@@ -246,12 +243,7 @@ fn try_unit(work: &Path) -> Outcome {
 }
 
 /// The image's entry point with one variable: a file of its configuration has a line afterwards.
-fn try_variable(
-    (name, value): (&str, &str),
-    file: &str,
-    line: &str,
-    work: &Path,
-) -> Outcome {
+fn try_variable((name, value): (&str, &str), file: &str, line: &str, work: &Path) -> Outcome {
     let (conf, bin) = (work.join("conf"), work.join("entry"));
     let _ = fs::remove_dir_all(&conf);
     fs::create_dir_all(&conf)?;

@@ -11,6 +11,7 @@ mod dashboards;
 mod full_disk;
 mod logs;
 mod node;
+mod notified;
 mod promql;
 mod remote;
 mod upkeep;
