@@ -108,7 +108,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "package",
-        what: "packages of every kind but the image: made, installed, used, removed; the image's entry point",
+        what: "packages but the image: made, installed, used; the image's entry point",
         budget_minutes: 1,
         run: package::run,
     },

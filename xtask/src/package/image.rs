@@ -22,6 +22,7 @@ const CQLSH: &str = "cqlsh==6.2.2";
 /// The number of the user and group cassandra in the official image.
 const OWNER: u64 = 999;
 const PORTS: [&str; 6] = ["7000/tcp", "7001/tcp", "7199/tcp", "9042/tcp", "9160/tcp", "7070/tcp"];
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const HEALTH: &str = "/usr/local/bin/helenus-health";
 const SECOND_NANOS: u64 = 1_000_000_000;
 
@@ -103,7 +104,7 @@ fn configuration(diffs: &[String]) -> Outcome<Value> {
         "os": "linux",
         "config": {
             "Env": [
-                "PATH=/opt/cassandra/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                format!("PATH=/opt/cassandra/bin:{PATH}"),
                 "CASSANDRA_HOME=/opt/cassandra",
                 "CASSANDRA_CONF=/etc/cassandra",
                 "CASSANDRA_LOG_DIR=/var/log/cassandra",

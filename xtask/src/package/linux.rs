@@ -5,8 +5,8 @@ use crate::machine::Outcome;
 
 /// One line of what it is.
 pub const SUMMARY: &str = "Apache Cassandra node without a JVM, and its nodetool";
-pub const DESCRIPTION: &str = "Helenus speaks Cassandra's protocols and formats: it joins a ring of Cassandra 5.0 or 4.1, forms one of \
-     its own, or runs alone.";
+pub const DESCRIPTION: &str = "Helenus speaks Cassandra's protocols and formats: it joins a ring \
+    of Cassandra 5.0 or 4.1, forms one of its own, or runs alone.";
 /// Whom to ask about it.
 pub const MAINTAINER: &str = "The Helenus project <helenus@localhost>";
 /// Folders of the node's data, as Cassandra's `cassandra.yaml` of packages has them.
