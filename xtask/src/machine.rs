@@ -31,6 +31,12 @@ pub fn cache() -> PathBuf {
     root().join(".cache")
 }
 
+/// Where cargo builds.
+pub fn target() -> PathBuf {
+    let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    set.unwrap_or_else(|| root().join("target"))
+}
+
 /// Those of the tools that are not on PATH, each with the way to get it.
 pub fn missing(tools: &[&str]) -> Vec<String> {
     let on_path = |tool: &str| {

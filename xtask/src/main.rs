@@ -1,5 +1,5 @@
-//! The project's commands: `cargo xtask run | test | bench | campaign | ring | peer | oracle |
-//! drivers | cqlsh | tidy`.
+//! The project's commands: `cargo xtask run | package | test | bench | campaign | ring | peer |
+//! oracle | drivers | cqlsh | tidy`.
 //!
 //! Development tooling, not part of the node: it may use processes, files and clocks directly.
 #![forbid(unsafe_code)]
@@ -24,6 +24,7 @@ mod members;
 mod network;
 mod node;
 mod oracle;
+mod package;
 mod peer;
 mod programs;
 mod ring;
@@ -37,6 +38,8 @@ const HELP: &str = "\
 cargo xtask COMMAND
   run [--demo] [-- ARGS]       build the node and start it on 127.0.0.1:9042, data under ./data
   dist                         build the node to install: a quarter of an hour, for what it does most (`dist --help`)
+  package [KIND...] [--from DIR]
+                               tarball, wheel, deb, rpm, image (`package --help`)
   test [STAGE...]              all checks, or the named stages; `test --list` names them
   bench ycsb [OPTIONS]         Helenus and Cassandra in turn; operations per CPU second (`bench ycsb --help`)
   bench tails [OPTIONS]        latencies at half of what Cassandra can do, of both (`bench tails --help`)
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
     let done = match command {
         "run" => run::run(rest),
         "dist" => dist::run(rest),
+        "package" => package::run(rest),
         "test" => test::run(rest),
         "bench" => bench::run(rest),
         "campaign" => campaign::run(rest),

@@ -85,7 +85,8 @@ fn built_path(name: &str) -> PathBuf {
     built_folder().join(name)
 }
 
-fn built_folder() -> PathBuf {
+/// Where the built programs are.
+pub fn built_folder() -> PathBuf {
     let folder = std::env::var_os(BUILT).map(PathBuf::from);
     folder.unwrap_or_else(|| match AS_INSTALLED.load(Ordering::Relaxed) {
         true => installed(),

@@ -31,6 +31,5 @@ fn build(what: &[&str]) -> Outcome {
 
 /// Where the programs are.
 fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| machine::root().join("target")).join(CHECKED)
+    machine::target().join(CHECKED)
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every check of the project in stages, each with a budget of time and a count
 //! of what passed.
 
+mod package;
 mod simulation;
 
 use std::path::Path;
@@ -104,6 +105,12 @@ const STAGES: &[Stage] = &[
         what: "the first start; cqlsh against Cassandra's recorded transcript",
         budget_minutes: 2,
         run: cqlsh,
+    },
+    Stage {
+        name: "package",
+        what: "packages but the image: made, installed, used; the image's entry point",
+        budget_minutes: 1,
+        run: package::run,
     },
     Stage {
         name: "roles",

@@ -4,6 +4,7 @@
 mod cloud;
 mod configuration;
 mod doctor;
+mod service_manager;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,7 +77,9 @@ fn run(config: Config, logs: &Logs, demo: bool) -> Result<(), NodeError> {
     };
     real::run(options, move |env, mesh: env::Mesh<Message>| {
         let (config, limits, logs) = (Arc::clone(&config), limits.clone(), logs.clone());
+        let shard = env.clone();
         run_logged_shard((env, mesh), config, limits, logs, move |node, _| {
+            service_manager::follow(&shard);
             if demo {
                 node.start_demo(|line| println!("{line}"));
             }

@@ -361,7 +361,10 @@ mod tests {
             "",
         );
         let text = text_of(&registry, &[], &[]);
-        assert!(text.contains("{keyspace=\"schlüssel\",table=\"表\\\"\"} 0.0\n"), "{text}");
+        assert!(
+            text.contains("{keyspace=\"schl\u{fc}ssel\",table=\"\u{8868}\\\"\"} 0.0\n"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -127,7 +127,7 @@ fn dashboards_of_k8ssandra_find_what_they_ask_for() {
     let id = id.trim_start_matches([' ', ':']);
     let labels = format!(
         "host=\"{id}\",instance=\"{}\",cluster=\"Gr\u{f6}\u{df}e\",datacenter=\"datacenter1\",\
-         rack=\"rack1\",pod_name=\"pod-1\",node_name=\"machine \\\"ä\\\"\"",
+         rack=\"rack1\",pod_name=\"pod-1\",node_name=\"machine \\\"\u{e4}\\\"\"",
         node.ip
     );
     for (name, moves) in ASKED_FOR {

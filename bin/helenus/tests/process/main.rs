@@ -12,6 +12,7 @@ mod doctor;
 mod full_disk;
 mod logs;
 mod node;
+mod notified;
 mod promql;
 mod remote;
 mod upkeep;
