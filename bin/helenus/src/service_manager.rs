@@ -15,7 +15,6 @@ const SOCKET: &str = "NOTIFY_SOCKET";
 /// Says that the node serves, and later that it stops. Where no one asked to be told, nothing
 /// happens.
 pub fn follow(env: &Env) {
-    #[expect(clippy::disallowed_methods, reason = "the service manager says it there")]
     let Some(socket) = std::env::var_os(SOCKET) else { return };
     if !said(&socket, "READY=1") {
         return;

@@ -75,10 +75,10 @@ impl Stores {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
         let of = |name: &str| {
-            let values = words.iter().filter_map(|word| {
+            let mut values = words.iter().filter_map(|word| {
                 word.strip_prefix(PREFIX)?.strip_prefix(name)?.strip_prefix('=')
             });
-            values.last().map(str::to_owned)
+            values.next_back().map(str::to_owned)
         };
         Self {
             truststore: of("trustStore").map(PathBuf::from),

@@ -40,7 +40,7 @@ fn read() -> io::Result<ProcessStats> {
     })
 }
 
-/// `VmRSS:	   12345 kB`
+/// `VmRSS:   12345 kB`
 fn resident_bytes(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)

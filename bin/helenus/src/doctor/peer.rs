@@ -31,11 +31,9 @@ pub fn serve(port: u16, said: impl FnOnce(u16)) -> io::Result<()> {
     let listener = TcpListener::bind(any)
         .or_else(|_| TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))))?;
     said(listener.local_addr()?.port());
-    for stream in listener.incoming() {
-        // whoever went away is the peer's affair
-        if let Ok(stream) = stream {
-            let _ = answer(stream);
-        }
+    // whoever went away is the peer's affair
+    for stream in listener.incoming().flatten() {
+        let _ = answer(stream);
     }
     Ok(())
 }

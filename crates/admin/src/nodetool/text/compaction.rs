@@ -91,7 +91,7 @@ pub(super) fn history_tree(past: &[PastCompaction]) -> Tree {
         ])
     };
     let all: Vec<_> = past.iter().map(of_one).collect();
-    let entry = (!all.is_empty()).then(|| ("CompactionHistory", Tree::List(all)));
+    let entry = (!all.is_empty()).then_some(("CompactionHistory", Tree::List(all)));
     Tree::map(entry)
 }
 
