@@ -64,8 +64,12 @@ fn by_name() {
 
     let inferring = new("RackInferringSnitch", None, None).unwrap();
     assert_eq!(place(&inferring, 260, said), "0:1");
-    let unknown = new("Ec2Snitch", None, None).unwrap_err();
-    assert!(unknown.to_string().starts_with("endpoint_snitch Ec2Snitch is not supported"));
+    // a cloud says where it is before the node starts
+    let cloud = new("Ec2Snitch", Some("dc=us-east-1\nrack=us-east-1a\n"), None).unwrap();
+    assert_eq!(place(&cloud, 1, said), "us-east-1:us-east-1a");
+    assert_eq!(place(&cloud, 2, said), "said:so");
+    let unknown = new("CloudstackSnitch", None, None).unwrap_err();
+    assert!(unknown.to_string().starts_with("endpoint_snitch CloudstackSnitch is not supported"));
 }
 
 /// Four nodes of one rack, all of them replicas, in the order 2, 3, 4, 1 from token 150 on.
