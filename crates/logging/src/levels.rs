@@ -98,9 +98,10 @@ impl Levels {
 
     fn settle(&mut self) {
         self.of_areas.fill(self.root);
-        // a name that is longer says more of what it stands for
+        // a name that is longer says more of what it stands for, and an area's own name most
+        let is_area = |name: &str| Area::all().any(|area| area.name() == name);
         let mut loggers: Vec<_> = self.loggers.iter().collect();
-        loggers.sort_by_key(|(name, _)| name.len());
+        loggers.sort_by_key(|(name, _)| (is_area(name), name.len()));
         for (name, threshold) in loggers {
             for area in Area::under(name) {
                 if let Some(kept) = self.of_areas.get_mut(area.index()) {

@@ -156,6 +156,10 @@ fn the_longest_name_has_the_say() {
     assert_eq!(levels.shown(), shown.map(|(name, level)| (name.to_owned(), level)));
     levels.set("", "");
     assert!(levels.allow(hints, Level::Info));
+    // an area's own name is short, and says more than a package
+    levels.set("gossip", "INFO");
+    levels.set("org.apache.cassandra", "ERROR");
+    assert!(levels.allow(gossip, Level::Info) && !levels.allow(hints, Level::Warn));
 }
 
 #[test]
