@@ -86,11 +86,9 @@ impl Coordinator {
                 Err(error) => return error.into(),
             };
             let metadata = result_metadata(&prepared);
-            let began = self.watch.slow.begin();
+            let began = self.watch.slow.begin(&prepared.plan);
             let outcome = self.run(&prepared, &metadata, &request).await;
-            if matches!(prepared.plan, Plan::Select(_)) {
-                self.watch.slow.ended(began, keyspace, text);
-            }
+            self.watch.slow.ended(began, keyspace, text);
             if !self.plans_anew(&outcome, &request).await {
                 return outcome;
             }
@@ -169,11 +167,9 @@ impl Coordinator {
             if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
                 return (error.into(), Some(entry.info.clone()));
             }
-            let began = self.watch.slow.begin();
+            let began = self.watch.slow.begin(&entry.prepared.plan);
             let outcome = self.run(&entry.prepared, &entry.info.result, &request).await;
-            if matches!(entry.prepared.plan, Plan::Select(_)) {
-                self.watch.slow.ended(began, entry.keyspace.as_deref(), &entry.text);
-            }
+            self.watch.slow.ended(began, entry.keyspace.as_deref(), &entry.text);
             if !self.plans_anew(&outcome, &request).await {
                 let mut info = entry.info.clone();
                 info.use_warning = entry.use_warning(request.keyspace.as_deref());

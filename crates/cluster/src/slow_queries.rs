@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use cql::Plan;
 use env::{Class, Instant};
 
 use crate::peers::Peers;
@@ -54,12 +55,13 @@ impl SlowQueries {
         })
     }
 
-    /// Now, if reads are watched.
-    pub fn begin(&self) -> Option<Instant> {
-        self.limit.map(|_| self.shard.env.now())
+    /// Now, if that is a read and reads are watched.
+    pub fn begin(&self, plan: &Plan) -> Option<Instant> {
+        let is_watched = self.limit.is_some() && matches!(plan, Plan::Select(_));
+        is_watched.then(|| self.shard.env.now())
     }
 
-    /// A read that began then has ended.
+    /// A request that began so has ended.
     pub fn ended(self: &Rc<Self>, began: Option<Instant>, keyspace: Option<&str>, text: &str) {
         let (Some(began), Some(limit)) = (began, self.limit) else { return };
         let took = self.shard.env.now().since(began);

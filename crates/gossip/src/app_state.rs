@@ -52,6 +52,7 @@ impl AppState {
     pub const REMOVAL_COORDINATOR: Self = Self(6);
     pub const INTERNAL_IP: Self = Self(7);
     pub const RPC_ADDRESS: Self = Self(8);
+    pub const X_11_PADDING: Self = Self(9);
     pub const SEVERITY: Self = Self(10);
     pub const NET_VERSION: Self = Self(11);
     pub const HOST_ID: Self = Self(12);

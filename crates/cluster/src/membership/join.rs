@@ -11,7 +11,7 @@ use gossip::{AppState, Event, HeartBeat, States, write_tokens};
 use storage::StorageError;
 use types::{Address, Uuid};
 
-use super::{Membership, NodeInfo, Nodes, Place, Stage, peers};
+use super::{Membership, NO, NodeInfo, Nodes, Place, Stage, TAKES_WRITES, YES, peers};
 use crate::peers::Places;
 
 /// How long this node waits for those that it knows to be up before it takes its place.
@@ -175,9 +175,10 @@ impl Membership {
         self.tell_all(self.shard.config.ring_delay, Vec::new).await
     }
 
-    /// Waits until all that are up have heard that this node, which has left, serves nobody any
-    /// more: until then they write to it what others may still read from it.
+    /// Says that this node, which has left, takes no writes any more, since nobody reads from it;
+    /// waits until all that are up have heard it.
     pub async fn be_forgotten(self: &Rc<Self>) {
+        self.publish(vec![(TAKES_WRITES, NO.to_owned())]);
         self.tell_all(Duration::ZERO, Vec::new).await;
     }
 
@@ -282,7 +283,13 @@ impl Membership {
             // it serves until all have heard of it
             self.remember_ring();
         }
-        self.publish(vec![(AppState::STATUS_WITH_PORT, left.clone()), (AppState::STATUS, left)]);
+        let takes_writes = if was == Stage::Leaving { YES } else { NO };
+        self.publish(vec![
+            // first: whoever hears that it left has heard this
+            (TAKES_WRITES, takes_writes.to_owned()),
+            (AppState::STATUS_WITH_PORT, left.clone()),
+            (AppState::STATUS, left),
+        ]);
         self.look_around();
     }
 

@@ -60,6 +60,12 @@ const LOAD_TICKS: u64 = 60;
 /// How long the others have to hear that this node stops (`cassandra.shutdown_announce_in_ms`).
 const ANNOUNCE: Duration = Duration::from_secs(2);
 
+/// What a node that has left says while it takes writes still. Cassandra has this state, says it
+/// never and looks at it never; of those with such a name it is the only one that 3.11 knows too.
+const TAKES_WRITES: AppState = AppState::X_11_PADDING;
+const YES: &str = "takes_writes";
+const NO: &str = "";
+
 /// Changes of the ring that are remembered at a time.
 const FORMER_MAX: usize = 4;
 
@@ -482,14 +488,13 @@ impl Membership {
     }
 
     /// Nodes that have left, and that others may still read from because they have not heard so:
-    /// until such a node says that it serves nobody, or is down.
+    /// for as long as they say that they take writes. Cassandra's do not say it, and refuse writes.
     fn departed(&self, here: &[ring::Node]) -> Vec<ring::Node> {
         let gossiper = self.gossiper.borrow();
         let is_read_from = |node: &ring::Node| {
             let Some(peer) = gossiper.peer(node.address) else { return false };
-            let is_ready = peer.state.get(AppState::RPC_READY) == Some("true");
-            let has_left = matches!(peer.state.status(), Status::Left { .. });
-            has_left && peer.is_up && (is_ready || !node.accepts_clients)
+            let takes_writes = peer.state.get(TAKES_WRITES) == Some(YES);
+            takes_writes && peer.is_up && matches!(peer.state.status(), Status::Left { .. })
         };
         let mut departed: Vec<ring::Node> = Vec::new();
         if self.env.planted("leave_forgets_departed") {
