@@ -488,7 +488,8 @@ impl Membership {
     }
 
     /// Nodes that have left, and that others may still read from because they have not heard so:
-    /// for as long as they say that they take writes. Cassandra's do not say it, and refuse writes.
+    /// for as long as they say that they take writes. Cassandra's do not say it: they may refuse
+    /// writes (`reject_out_of_token_range_requests`), and end without a word.
     fn departed(&self, here: &[ring::Node]) -> Vec<ring::Node> {
         let gossiper = self.gossiper.borrow();
         let is_read_from = |node: &ring::Node| {
