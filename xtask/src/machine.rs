@@ -1,9 +1,10 @@
 //! The machine under the checkout: where things are, which tools exist, how commands are run.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
@@ -76,22 +77,37 @@ pub fn run(command: &mut Command) -> Outcome {
 
 /// Runs to the end, copies the output through and keeps it: (succeeded, output).
 pub fn output(command: &mut Command) -> Outcome<(bool, String)> {
+    let (done, text, _) = outputs(command)?;
+    Ok((done, text))
+}
+
+/// Runs to the end, copies both outputs through and keeps them: (succeeded, output, errors).
+pub fn outputs(command: &mut Command) -> Outcome<(bool, String, String)> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|e| format!("{command:?}: {e}"))?;
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(format!("{command:?}: its outputs are not pipes").into());
+    };
+    let errors = thread::spawn(move || copied(stderr, &mut std::io::stderr()));
+    let text = copied(stdout, &mut std::io::stdout())?;
+    let errors = errors.join().map_err(|_| "the copy of standard error panicked")??;
+    Ok((child.wait()?.success(), text, errors))
+}
+
+/// What `from` gives, written to `to` line by line.
+fn copied(from: impl Read, to: &mut impl Write) -> std::io::Result<String> {
     let mut text = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n') {
-            let line = String::from_utf8_lossy(&line?).into_owned();
-            println!("{line}");
-            text.push_str(&line);
-            text.push('\n');
-        }
+    for line in BufReader::new(from).split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        writeln!(to, "{line}")?;
+        text.push_str(&line);
+        text.push('\n');
     }
-    Ok((child.wait()?.success(), text))
+    Ok(text)
 }
 
 /// The Python of the checkout's own virtual environment, made on first use with the drivers'
