@@ -100,6 +100,26 @@ fn the_first_error_wins_and_stops_the_others() {
     assert_eq!(result.unwrap_err().to_string(), "shard 1 gives up");
 }
 
+/// Threads that have not got to their mains yet do not take its failure for one of the start, and
+/// leave it waiting for them.
+#[test]
+fn a_shard_that_fails_at_once_ends_the_node() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for _ in 0..60 {
+            let result = run(options(6), |env: Env, _: Mesh<()>| async move {
+                match env.shard() {
+                    0 => Err(io::Error::other("shard 0 gives up")),
+                    _ => Ok(env.terminated().await),
+                }
+            });
+            assert_eq!(result.unwrap_err().to_string(), "shard 0 gives up");
+        }
+        done.send(()).unwrap();
+    });
+    ended.recv_timeout(Duration::from_secs(120)).expect("all nodes end");
+}
+
 #[test]
 fn stalls_are_counted_by_class() {
     run(options(1), |env: Env, _: Mesh<()>| async move {

@@ -137,13 +137,13 @@ pub(crate) fn abort_on_panic<T>(f: impl FnOnce() -> T) -> T {
 /// What the threads of a starting node share.
 struct Start<E> {
     error: Mutex<Option<E>>,
-    failed: AtomicBool,
+    /// Has a shard no ring? Said before the barrier alone: behind it all shards must find the same.
+    lacks_a_ring: AtomicBool,
     barrier: Barrier,
 }
 
 impl<E> Start<E> {
     fn fail(&self, error: E) {
-        self.failed.store(true, Ordering::Release);
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 }
@@ -183,7 +183,7 @@ where
     let node = Arc::new(Node::new(remotes));
     let start = Arc::new(Start {
         error: Mutex::new(None),
-        failed: AtomicBool::new(false),
+        lacks_a_ring: AtomicBool::new(false),
         barrier: Barrier::new(shards),
     });
     let base = std::time::Instant::now();
@@ -203,16 +203,18 @@ where
                 // Nor is this: a kernel may not know it.
                 let _ = sys::ask_for_short_turns(SHARD_TURN);
                 let ring = Ring::new(options.ring_entries, options.io_depth, bell);
-                let ring = ring.map_err(|e| start.fail(E::from(e)));
+                let ring = ring.map_err(|e| {
+                    start.lacks_a_ring.store(true, Ordering::Release);
+                    start.fail(E::from(e));
+                });
                 if let Ok(ring) = &ring {
                     // what is no ring takes no messages
                     let to = if options.refuse_messages { bell } else { ring.descriptor() };
                     let _ = node.remotes[shard].ring.set(to);
                 }
                 start.barrier.wait();
-                let (Ok(ring), false) = (ring, start.failed.load(Ordering::Acquire)) else {
-                    return;
-                };
+                let is_whole = !start.lacks_a_ring.load(Ordering::Acquire);
+                let (Ok(ring), true) = (ring, is_whole) else { return };
                 if let Some(fd) = signal_fd {
                     ring.watch_signals(fd);
                 }
