@@ -139,8 +139,8 @@ impl RowsWriter {
         self.blocks += 1;
     }
 
-    /// Ends a partition, the rows of which end `end` bytes from its start: where its entry is. One of
-    /// a single block has none.
+    /// Ends a partition, the rows of which end `end` bytes from its start: where its entry is. One
+    /// of a single block has none.
     pub fn end_partition(
         &mut self,
         key: &[u8],
