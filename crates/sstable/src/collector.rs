@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 
 use rows::codec::PlainRow;
 use rows::{
-    Bound, BoundRef, CellKind, CellRef, ClusteringRef, Deletion, Layout, MarkerRef,
-    NO_DELETION_TIME, NO_TTL, RowRef, compare,
+    Bound, BoundKind, BoundRef, CellKind, CellRef, Clustering, ClusteringRef, Deletion, Layout,
+    MarkerRef, NO_DELETION_TIME, NO_TTL, RowRef, compare,
 };
 
 use crate::cardinality::Sketch;
@@ -38,11 +38,18 @@ pub struct Collector {
     cell_counts: EstimatedHistogram,
     drop_times: tombstone_histogram::Builder,
     cardinality: Sketch,
-    min: Option<Bound>,
-    max: Option<Bound>,
+    extent: Extent,
     columns_set: i64,
     rows: i64,
+    has_partition_deletions: bool,
     partition: Partition,
+}
+
+/// The first place of a row or range, and the last.
+#[derive(Default)]
+struct Extent {
+    min: Option<Bound>,
+    max: Option<Bound>,
 }
 
 /// The partition that is being written.
@@ -63,10 +70,10 @@ impl Default for Collector {
             cell_counts: EstimatedHistogram::new(CELL_COUNT_BUCKETS),
             drop_times: tombstone_histogram::Builder::default(),
             cardinality: Sketch::default(),
-            min: None,
-            max: None,
+            extent: Extent::default(),
             columns_set: 0,
             rows: 0,
+            has_partition_deletions: false,
             partition: Partition::default(),
         }
     }
@@ -76,6 +83,7 @@ impl Collector {
     /// A partition begins.
     pub fn start_partition(&mut self, key: &[u8], deletion: Deletion) {
         self.cardinality.add(key_hash(key));
+        self.has_partition_deletions |= !deletion.is_live();
         self.deletion(deletion);
     }
 
@@ -144,17 +152,17 @@ impl Collector {
     fn clustering(&mut self, layout: &Layout, place: ClusteringRef<'_>) {
         let at = BoundRef::from(place);
         let own = || Some(at.to_owned());
-        match &self.max {
+        match &self.extent.max {
             Some(max) if compare(layout, at, max) != Ordering::Greater => {
-                let first = self.min.as_ref().is_none_or(|m| compare(layout, at, m).is_lt());
+                let first = self.extent.min.as_ref().is_none_or(|m| compare(layout, at, m).is_lt());
                 if first {
-                    self.min = own();
+                    self.extent.min = own();
                 }
             }
             _ => {
-                self.max = own();
-                if self.min.is_none() {
-                    self.min = own();
+                self.extent.max = own();
+                if self.extent.min.is_none() {
+                    self.extent.min = own();
                 }
             }
         }
@@ -170,11 +178,15 @@ impl Collector {
         if at.kind.is_boundary() {
             return;
         }
-        if at.kind.is_end() && self.max.as_ref().is_none_or(|m| compare(layout, at, m).is_gt()) {
-            self.max = Some(at.to_owned());
+        if at.kind.is_end()
+            && self.extent.max.as_ref().is_none_or(|m| compare(layout, at, m).is_gt())
+        {
+            self.extent.max = Some(at.to_owned());
         }
-        if at.kind.is_start() && self.min.as_ref().is_none_or(|m| compare(layout, at, m).is_lt()) {
-            self.min = Some(at.to_owned());
+        if at.kind.is_start()
+            && self.extent.min.as_ref().is_none_or(|m| compare(layout, at, m).is_lt())
+        {
+            self.extent.min = Some(at.to_owned());
         }
     }
 
@@ -210,8 +222,8 @@ impl Collector {
             tombstone_drop_times: self.drop_times.finish(),
             level,
             repaired_at,
-            min_clustering: values(self.min.as_ref()),
-            max_clustering: values(self.max.as_ref()),
+            start: covered(self.extent.min, BoundKind::InclStart, BoundKind::ExclStart),
+            end: covered(self.extent.max, BoundKind::InclEnd, BoundKind::ExclEnd),
             has_legacy_counter_shards: false,
             columns_set: self.columns_set,
             rows: self.rows,
@@ -219,15 +231,21 @@ impl Collector {
             pending_repair: None,
             is_transient: false,
             host_id,
+            has_partition_deletions: self.has_partition_deletions,
             keys: None,
+            token_coverage: None,
         }
     }
 }
 
-/// The values up to the first null, which the format cannot say.
-fn values(bound: Option<&Bound>) -> Vec<Vec<u8>> {
-    let Some(bound) = bound else { return Vec::new() };
-    let kind = bound.kind;
+/// A place as a bound: a row's of one kind, and of another where there are neither rows nor ranges,
+/// so that nothing is covered.
+fn covered(place: Option<Bound>, of_row: BoundKind, of_none: BoundKind) -> Bound {
+    let Some(place) = place else { return Bound::new(of_none, Clustering::new([])) };
+    let kind = place.kind;
     assert!(!kind.is_boundary(), "a table begins and ends at a row, a start or an end: {kind:?}");
-    bound.values.as_ref().iter().map_while(|value| value.map(<[u8]>::to_vec)).collect()
+    match kind {
+        BoundKind::Clustering => Bound { kind: of_row, ..place },
+        _ => place,
+    }
 }

@@ -36,6 +36,11 @@ impl Version {
         }
     }
 
+    /// The index that tables of this version have.
+    pub fn index_format(self) -> Format {
+        if self == DA { Format::Bti } else { Format::Big }
+    }
+
     /// Whether the compression map has the length beyond which a chunk is stored as it is.
     pub fn has_max_compressed_length(self) -> bool {
         self >= Self(*b"na") || self.has_uint_deletion_time()

@@ -46,8 +46,9 @@ pub struct Block {
 }
 
 /// The promoted index in the making.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct BlockWriter {
+    format: Format,
     bytes: Vec<u8>,
     offsets: Vec<u32>,
     /// Is it too large to be written? Rows of long clusterings make it so within a gigabyte.
@@ -55,6 +56,11 @@ pub struct BlockWriter {
 }
 
 impl BlockWriter {
+    /// One for tables of these rows.
+    pub fn new(format: Format) -> Self {
+        Self { format, bytes: Vec::new(), offsets: Vec::new(), is_too_large: false }
+    }
+
     /// Forgets the last partition's blocks.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -66,7 +72,7 @@ impl BlockWriter {
     /// from its start, like one of one block.
     pub fn push(&mut self, layout: &Layout, block: &Block) -> std::result::Result<(), EncodeError> {
         if self.bytes.len() > PROMOTED_BYTES_MAX {
-            *self = Self { is_too_large: true, ..Self::default() };
+            *self = Self { is_too_large: true, ..Self::new(self.format) };
         }
         if self.is_too_large {
             return Ok(());
@@ -80,7 +86,7 @@ impl BlockWriter {
         out.put_vint(block.width as i64 - WIDTH_BASE);
         out.put_u8(u8::from(block.open.is_some()));
         if let Some(open) = block.open {
-            write_partition_deletion(Format::SstableNb, open, out);
+            write_partition_deletion(self.format, open, out);
         }
         Ok(())
     }
@@ -125,7 +131,7 @@ impl BlockWriter {
 
     fn write_head(&self, header_length: u64, deletion: Deletion, out: &mut Vec<u8>) {
         out.put_uvint(header_length);
-        write_partition_deletion(Format::SstableNb, deletion, out);
+        write_partition_deletion(self.format, deletion, out);
         out.put_uvint(self.offsets.len() as u64);
     }
 }
@@ -286,7 +292,7 @@ impl Promoted {
         layout: &Layout,
         out: &mut Vec<u8>,
     ) -> std::result::Result<(), EncodeError> {
-        let mut blocks = BlockWriter::default();
+        let mut blocks = BlockWriter::new(Format::SstableNb);
         self.blocks.iter().try_for_each(|block| blocks.push(layout, block))?;
         blocks.write_head(self.header_length, self.deletion, out);
         out.put(&blocks.bytes);

@@ -26,6 +26,7 @@ mod error;
 pub mod filter;
 pub mod histogram;
 pub mod index;
+mod index_file;
 mod key_hash;
 mod named_compressor;
 pub mod plain;

@@ -1,6 +1,6 @@
 //! `Statistics.db` (`MetadataSerializer`, `StatsMetadata`, `ValidationMetadata`,
 //! `CompactionMetadata`, `SerializationHeader.Component`): read as `na`, `nb`, `oa` and `da` have
-//! it, written as `nb`.
+//! it, written as the last three.
 //!
 //! ```text
 //! i32 n=4 | crc32(n) | n * { i32 type, i32 offset } | crc32(n, all of them)
@@ -15,13 +15,13 @@
 
 use std::collections::BTreeSet;
 
-use rows::codec::{EncodingStats, Format, Header, read_bound};
-use rows::{ClusteringBuilder, ClusteringColumn, ColumnLayout, Layout};
+use rows::codec::{EncodingStats, Format, Header, read_bound, write_bound};
+use rows::{Bound, BoundKind, BoundRef, ClusteringBuilder, ClusteringColumn, ColumnLayout, Layout};
 use types::CqlType;
 use types::{ReadError, Reader as VReader, WriteBytes};
 
 use crate::bytes::{Reader, put_int, put_utf};
-use crate::descriptor::{NB, Version};
+use crate::descriptor::Version;
 use crate::error::{Error, Result, corrupt};
 use crate::histogram::EstimatedHistogram;
 use crate::tombstone_histogram::TombstoneHistogram;
@@ -74,10 +74,11 @@ pub struct Stats {
     pub level: i32,
     /// When it was repaired, in milliseconds; 0 for never.
     pub repaired_at: i64,
-    /// The values of the first clustering or bound; rows before it are not in here.
-    pub min_clustering: Vec<Vec<u8>>,
-    /// The values of the last one.
-    pub max_clustering: Vec<Vec<u8>>,
+    /// Where rows and ranges begin: no row before it is in here. `nb` keeps its values up to the
+    /// first null.
+    pub start: Bound,
+    /// Where they end.
+    pub end: Bound,
     /// Counter shards from before 2.1?
     pub has_legacy_counter_shards: bool,
     /// Sum of the columns that each row sets.
@@ -92,8 +93,12 @@ pub struct Stats {
     pub is_transient: bool,
     /// The host whose commit log the intervals name.
     pub host_id: Option<[u8; 16]>,
+    /// Was a whole partition deleted? Before `oa` nobody knows.
+    pub has_partition_deletions: bool,
     /// The first key and the last, where the version has them.
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// The share of the ring that it covers, where the version has it and its writer knew it.
+    pub token_coverage: Option<f64>,
 }
 
 /// The types and bases that `Data.db` is written with.
@@ -271,8 +276,11 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The component's bytes, as `nb` has them.
-    pub fn encode(&self) -> Vec<u8> {
+    /// The component's bytes.
+    ///
+    /// # Errors
+    /// If a class string of the header makes no sense.
+    pub fn encode(&self, version: Version) -> Result<Vec<u8>> {
         let mut validation = Vec::new();
         let name = put_utf(&mut validation, &self.partitioner);
         name.expect("the name of the partitioner is shorter than 64 KiB");
@@ -281,10 +289,10 @@ impl Statistics {
         put_int(&mut compaction, self.cardinality.len());
         compaction.extend(&self.cardinality);
         let mut stats = Vec::new();
-        self.stats.encode(&mut stats);
+        self.stats.encode(version, &self.header.clustering_types, &mut stats)?;
         let mut header = Vec::new();
         self.header.write(&mut header);
-        assemble(&[&validation, &compaction, &stats, &header])
+        Ok(assemble(&[&validation, &compaction, &stats, &header]))
     }
 
     /// Reads the component's bytes; every checksum must fit.
@@ -364,8 +372,15 @@ fn disassemble(bytes: &[u8]) -> Result<[&[u8]; 4]> {
     Ok(parts)
 }
 
-/// `nb` keeps seconds as a signed `int`; the largest means none.
-fn put_seconds(out: &mut Vec<u8>, seconds: i64) {
+/// The largest number means none.
+fn put_seconds(out: &mut Vec<u8>, version: Version, seconds: i64) {
+    if version.has_uint_deletion_time() {
+        let stored = match seconds {
+            i64::MAX => u32::MAX,
+            seconds => seconds.clamp(0, UNSIGNED_SECONDS_MAX) as u32,
+        };
+        return out.extend(stored.to_be_bytes());
+    }
     let seconds = match seconds {
         i64::MAX => i32::MAX,
         seconds => seconds.clamp(i64::from(i32::MIN), i64::from(i32::MAX) - 1) as i32,
@@ -373,6 +388,10 @@ fn put_seconds(out: &mut Vec<u8>, seconds: i64) {
     out.extend(seconds.to_be_bytes());
 }
 
+/// The latest deletion time of `oa`: one less means that it is invalid.
+const UNSIGNED_SECONDS_MAX: i64 = u32::MAX as i64 - 2;
+
+/// `nb` keeps seconds as a signed `int`; the largest means none.
 fn seconds(stored: i32) -> i64 {
     if stored == i32::MAX { i64::MAX } else { i64::from(stored) }
 }
@@ -393,10 +412,11 @@ fn position(reader: &mut Reader<'_>) -> Result<LogPosition> {
 
 /// CQL refuses longer values, but a peer may send one. It ends what is covered, as a null does,
 /// which makes that larger: cut off it would make it smaller, and a read would pass the SSTable by.
-fn put_clustering(out: &mut Vec<u8>, values: &[Vec<u8>]) {
-    let fits = |value: &&Vec<u8>| value.len() <= usize::from(u16::MAX);
-    let values = values.iter().take_while(fits);
-    put_int(out, values.clone().count());
+fn put_clustering(out: &mut Vec<u8>, bound: &Bound) {
+    let fits = |value: &&[u8]| value.len() <= usize::from(u16::MAX);
+    let values = bound.values.as_ref().iter().map_while(|value| value.filter(fits));
+    let values: Vec<&[u8]> = values.collect();
+    put_int(out, values.len());
     for value in values {
         let length = u16::try_from(value.len()).expect("values that do not fit were left out");
         out.extend(length.to_be_bytes());
@@ -404,27 +424,38 @@ fn put_clustering(out: &mut Vec<u8>, values: &[Vec<u8>]) {
     }
 }
 
-fn clustering(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>> {
-    let n = reader.count(2)?;
-    let value = |reader: &mut Reader<'_>| {
+fn clustering(kind: BoundKind, reader: &mut Reader<'_>) -> Result<Bound> {
+    let mut values = ClusteringBuilder::default();
+    for _ in 0..reader.count(2)? {
         let length = reader.u16()?;
-        reader.take(length.into()).map(<[u8]>::to_vec)
-    };
-    (0..n).map(|_| value(reader)).collect()
+        values.push(Some(reader.take(length.into())?));
+    }
+    Ok(BoundRef::new(kind, values.finish()).to_owned())
 }
 
-/// The values of two bounds behind the types that they are written with. A value that is null ends
-/// them, which makes what is covered larger.
-fn covered(reader: &mut Reader<'_>) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+/// A slice behind the types of its values.
+fn put_covered(out: &mut Vec<u8>, types: &[String], start: &Bound, end: &Bound) -> Result<()> {
+    let layout = Layout::new(clustering_columns(types)?, Vec::new(), Vec::new(), false);
+    out.put_uvint(types.len() as u64);
+    types.iter().for_each(|class| out.put_vint_bytes(class.as_bytes()));
+    for bound in [start, end] {
+        let written = write_bound(&layout, bound.as_ref(), out);
+        written.map_err(|e| Error::Corrupt { component: NAME, what: format!("covered: {e}") })?;
+    }
+    Ok(())
+}
+
+/// The bounds of a slice behind the types of their values.
+fn covered(reader: &mut Reader<'_>) -> Result<(Bound, Bound)> {
     let mut bytes = VReader::new(reader.rest());
     let clustering = clustering_columns(&texts(&mut bytes)?)?;
     let layout = Layout::new(clustering, Vec::new(), Vec::new(), false);
-    let mut bound = || -> Result<Vec<Vec<u8>>> {
+    let mut bound = || -> Result<Bound> {
         let mut scratch = ClusteringBuilder::default();
         let bound = read_bound(&layout, &mut bytes, &mut scratch);
         let bound =
             bound.map_err(|e| Error::Corrupt { component: NAME, what: format!("covered: {e}") })?;
-        Ok(bound.values.iter().map_while(|value| value.map(<[u8]>::to_vec)).collect())
+        Ok(bound.to_owned())
     };
     let both = (bound()?, bound()?);
     reader.take(bytes.position())?;
@@ -451,23 +482,28 @@ fn optional(reader: &mut Reader<'_>) -> Result<Option<[u8; 16]>> {
 }
 
 impl Stats {
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode(&self, version: Version, types: &[String], out: &mut Vec<u8>) -> Result<()> {
+        let is_oa = version.has_uint_deletion_time();
         self.partition_sizes.encode(out);
         self.cell_counts.encode(out);
         let upper = self.log_intervals.iter().map(|(_, end)| *end).max();
         put_position(out, upper.unwrap_or(LogPosition::NONE));
         out.extend(self.min_timestamp.to_be_bytes());
         out.extend(self.max_timestamp.to_be_bytes());
-        put_seconds(out, self.min_local_deletion_time);
-        put_seconds(out, self.max_local_deletion_time);
+        put_seconds(out, version, self.min_local_deletion_time);
+        put_seconds(out, version, self.max_local_deletion_time);
         out.extend(self.min_ttl.to_be_bytes());
         out.extend(self.max_ttl.to_be_bytes());
         out.extend(self.compression_ratio.to_be_bytes());
-        self.tombstone_drop_times.encode(out, NB);
+        self.tombstone_drop_times.encode(out, version);
         out.extend(self.level.to_be_bytes());
         out.extend(self.repaired_at.to_be_bytes());
-        put_clustering(out, &self.min_clustering);
-        put_clustering(out, &self.max_clustering);
+        if is_oa {
+            put_covered(out, types, &self.start, &self.end)?;
+        } else {
+            put_clustering(out, &self.start);
+            put_clustering(out, &self.end);
+        }
         out.push(u8::from(self.has_legacy_counter_shards));
         out.extend(self.columns_set.to_be_bytes());
         out.extend(self.rows.to_be_bytes());
@@ -481,6 +517,14 @@ impl Stats {
         put_optional(out, self.pending_repair);
         out.push(u8::from(self.is_transient));
         put_optional(out, self.host_id);
+        if is_oa {
+            out.push(u8::from(self.has_partition_deletions));
+            let (first, last) = self.keys.as_ref().map_or((&[][..], &[][..]), |(a, b)| (a, b));
+            out.put_vint_bytes(first);
+            out.put_vint_bytes(last);
+            out.extend(self.token_coverage.unwrap_or(f64::NAN).to_be_bytes());
+        }
+        Ok(())
     }
 
     fn decode(bytes: &[u8], version: Version) -> Result<Self> {
@@ -500,9 +544,9 @@ impl Stats {
         let compression_ratio = r.f64()?;
         let tombstone_drop_times = TombstoneHistogram::parse(r, version)?;
         let (level, repaired_at) = (r.i32()?, r.i64()?);
-        let (min_clustering, max_clustering) = match is_oa {
+        let (start, end) = match is_oa {
             true => covered(r)?,
-            false => (clustering(r)?, clustering(r)?),
+            false => (clustering(BoundKind::InclStart, r)?, clustering(BoundKind::InclEnd, r)?),
         };
         let has_legacy_counter_shards = r.u8()? != 0;
         let (columns_set, rows) = (r.i64()?, r.i64()?);
@@ -513,13 +557,11 @@ impl Stats {
         let is_transient = r.u8()? != 0;
         // `na` ends here
         let host_id = if r.left() > 0 { optional(r)? } else { None };
-        let mut keys = None;
+        let (mut has_partition_deletions, mut keys, mut token_coverage) = (true, None, None);
         if is_oa {
-            // whether a whole partition was deleted, and further down the share of the ring that is
-            // covered: of no use to us
-            r.u8()?;
+            has_partition_deletions = r.u8()? != 0;
             keys = Some((vint_bytes(r)?, vint_bytes(r)?));
-            r.f64()?;
+            token_coverage = Some(r.f64()?).filter(|share| !share.is_nan());
         }
         Ok(Self {
             partition_sizes,
@@ -534,8 +576,8 @@ impl Stats {
             tombstone_drop_times,
             level,
             repaired_at,
-            min_clustering,
-            max_clustering,
+            start,
+            end,
             has_legacy_counter_shards,
             columns_set,
             rows,
@@ -543,7 +585,9 @@ impl Stats {
             pending_repair,
             is_transient,
             host_id,
+            has_partition_deletions,
             keys,
+            token_coverage,
         })
     }
 }

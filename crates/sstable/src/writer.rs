@@ -1,13 +1,14 @@
-//! Writing an SSTable of big format `nb` (`BigTableWriter`, `SortedTableWriter`,
-//! `CompressedSequentialWriter`), as bytes that the caller puts into files.
+//! Writing an SSTable of version `nb`, `oa` or `da` (`BigTableWriter`, `BtiTableWriter`,
+//! `SortedTableWriter`, `CompressedSequentialWriter`), as bytes that the caller puts into files.
 //!
 //! Data and index come out while rows go in, so that memory stays bounded however large a partition
-//! is; only the promoted index of the partition in the making is held back.
+//! is; only the promoted index of the partition in the making, or the path to the last entry of a
+//! trie, is held back.
 
 use std::sync::Arc;
 
 use rows::codec::{
-    EncodeError, Encoder, EncodingStats, Format, Header, PlainRow, write_partition_deletion,
+    EncodeError, Encoder, EncodingStats, Header, PlainRow, write_partition_deletion,
 };
 use rows::{
     Bound, BoundRef, CellRef, ClusteringRef, Deletion, Layout, RowBuilder, RowRef, Unfiltered,
@@ -20,13 +21,13 @@ use crate::collector::Collector;
 use crate::compression_info::CompressionInfo;
 use crate::compression_params::CompressionParams;
 use crate::compressor::Codec;
-use crate::descriptor::Component;
+use crate::descriptor::{Component, Version};
 use crate::error::Error;
 use crate::filter::{self, Filter, Spec};
-use crate::index::{Block, BlockWriter};
-use crate::seal::{INDEX_PAGE_BYTES, Pages, Seal, statistics_checksum};
+use crate::index_file::{Ended, Finished, IndexFile, Indexed};
+use crate::seal::{INDEX_PAGE_BYTES, Seal, statistics_checksum};
 use crate::statistics::{HeaderComponent, LogPosition, PARTITIONER, Statistics};
-use crate::summary;
+use crate::table;
 use crate::toc;
 
 /// Bytes of a chunk of an uncompressed table: one checksum each in CRC.db.
@@ -57,6 +58,8 @@ pub enum WriteError {
 /// How to write a table.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
+    /// The version of the files.
+    pub version: Version,
     /// The layout of the rows.
     pub layout: Arc<Layout>,
     /// Class string of the partition key's type.
@@ -97,12 +100,20 @@ struct Partition {
     header_length: u64,
     /// From the partition's start to the row or marker before.
     previous: u64,
-    /// The block in the making: where it starts, and its first and last place.
-    block: Option<(u64, Bound, Bound)>,
+    block: Option<OpenBlock>,
     /// Where the blocks before end, from the partition's start.
     blocks_end: u64,
     /// The last place of the block before.
     last: Option<Bound>,
+    open: Deletion,
+}
+
+/// The block in the making.
+struct OpenBlock {
+    start: u64,
+    first: Bound,
+    last: Bound,
+    /// The range tombstone that is open at its start.
     open: Deletion,
 }
 
@@ -112,13 +123,9 @@ pub struct Writer {
     header: Header,
     encoder: Encoder,
     empty_static: Vec<u8>,
-    blocks: BlockWriter,
     data: DataFile,
-    index: Vec<u8>,
-    index_length: u64,
-    index_pages: Pages,
+    index: IndexFile,
     filter: Option<filter::Builder>,
-    summary: summary::Builder,
     collector: Collector,
     partition: Option<Partition>,
     /// Token and key of the partition before.
@@ -132,7 +139,8 @@ pub type Small = (Component, Vec<u8>);
 impl Writer {
     /// A writer of a table.
     pub fn new(options: WriterOptions) -> Self {
-        let header = Header::of_layout(Format::SstableNb, options.stats, &options.layout);
+        let format = table::format(options.version);
+        let header = Header::of_layout(format, options.stats, &options.layout);
         let mut builder = RowBuilder::new();
         builder.start_static();
         let empty_static = builder.finish_row(&options.layout).as_packed().to_vec();
@@ -141,15 +149,11 @@ impl Writer {
             header,
             encoder: Encoder::new(),
             empty_static,
-            blocks: BlockWriter::default(),
             data: DataFile::new(options.compression.clone(), options.bytes),
-            index: Vec::new(),
-            index_length: 0,
-            index_pages: Pages::default(),
+            index: IndexFile::new(options.version, options.min_index_interval),
             filter: spec
                 .and_then(|spec| Filter::new(options.partitions.max(1), spec))
                 .map(filter::Builder::new),
-            summary: summary::Builder::new(options.min_index_interval),
             collector: Collector::default(),
             partition: None,
             last: None,
@@ -179,7 +183,7 @@ impl Writer {
         let raw = self.data.raw();
         raw.extend(length.to_be_bytes());
         raw.extend_from_slice(key);
-        write_partition_deletion(Format::SstableNb, deletion, raw);
+        write_partition_deletion(table::format(self.options.version), deletion, raw);
         self.collector.start_partition(key, deletion);
         if !self.options.layout.statics.is_empty() {
             let row = static_row.unwrap_or(RowRef::from_packed(&self.empty_static));
@@ -189,7 +193,7 @@ impl Writer {
             let seen = |cell: &CellRef<'_>| self.collector.cell(cell);
             self.encoder.row_seen(&self.options.layout, &self.header, row, 0, raw, seen)?;
         }
-        self.blocks.clear();
+        self.index.start_partition();
         self.partition = Some(Partition {
             key: key.to_vec(),
             hash,
@@ -210,7 +214,7 @@ impl Writer {
     /// # Errors
     /// If it does not fit the layout, or a chunk cannot be compressed.
     pub fn append(&mut self, unfiltered: Unfiltered<'_>) -> Result<(), WriteError> {
-        let (at, previous) = self.next_at();
+        let (at, previous, open) = self.next_at();
         let (layout, raw) = (&self.options.layout, self.data.raw());
         match unfiltered {
             Unfiltered::Row(row) => {
@@ -225,7 +229,7 @@ impl Writer {
                 self.collector.marker(layout, marker);
             }
         }
-        self.appended(at, unfiltered.position())
+        self.appended(at, unfiltered.position(), open)
     }
 
     /// Appends a row as it lies in another SSTable ([`crate::plain::PlainPartition`]), among these
@@ -239,34 +243,37 @@ impl Writer {
         row: &PlainRow,
         bytes: &[u8],
     ) -> Result<(), WriteError> {
-        let (at, previous) = self.next_at();
+        let (at, previous, open) = self.next_at();
         self.collector.plain_row(&self.options.layout, place, row);
         row.write(&self.header, bytes, previous, self.data.raw());
-        self.appended(at, place.into())
+        self.appended(at, place.into(), open)
     }
 
-    /// From the partition's start to where the next row or marker begins, and the bytes of the one
-    /// before.
-    fn next_at(&mut self) -> (u64, u64) {
+    /// From the partition's start to where the next row or marker begins, the bytes of the one
+    /// before, and the range tombstone that is open there.
+    fn next_at(&mut self) -> (u64, u64, Deletion) {
         let partition = self.partition.as_mut().expect(STARTED);
         let at = self.data.position() - partition.start;
         let previous = std::mem::replace(&mut partition.previous, at);
         assert!(previous < at, "a row or marker begins behind the one before");
-        (at, at - previous)
+        (at, at - previous, partition.open)
     }
 
-    /// A row or marker was appended that begins there.
-    fn appended(&mut self, at: u64, place: BoundRef<'_>) -> Result<(), WriteError> {
+    /// A row or marker was appended that begins there, where a range tombstone was open.
+    fn appended(&mut self, at: u64, place: BoundRef<'_>, open: Deletion) -> Result<(), WriteError> {
         let partition = self.partition.as_mut().expect(STARTED);
         match &mut partition.block {
-            Some((_, _, last)) => last.set(place),
-            block @ None => *block = Some((at, place.to_owned(), place.to_owned())),
+            Some(block) => block.last.set(place),
+            block @ None => {
+                let (first, last) = (place.to_owned(), place.to_owned());
+                *block = Some(OpenBlock { start: at, first, last, open });
+            }
         }
         let end = self.data.position() - partition.start;
         assert!(end > at, "a row or marker has at least one byte");
-        let full = |block: &(u64, Bound, Bound)| end - block.0 >= self.options.column_index_bytes;
+        let full = |block: &OpenBlock| end - block.start >= self.options.column_index_bytes;
         if partition.block.as_ref().is_some_and(full) {
-            close_block(&self.options.layout, partition, end, &mut self.blocks)?;
+            close_block(&self.options.layout, partition, end, &mut self.index)?;
         }
         Ok(self.data.seal_chunks(false)?)
     }
@@ -277,29 +284,19 @@ impl Writer {
     /// If a chunk cannot be compressed.
     pub fn end_partition(&mut self) -> Result<(), WriteError> {
         let mut partition = self.partition.take().expect(STARTED);
+        let rows_end = self.data.position() - partition.start;
         Encoder::end(self.data.raw());
         let length = self.data.position() - partition.start;
-        close_block(&self.options.layout, &mut partition, length, &mut self.blocks)?;
+        close_block(&self.options.layout, &mut partition, length, &mut self.index)?;
         assert!(length >= partition.blocks_end, "the blocks of a partition lie within it");
-        self.summary.add(&partition.key, self.index_length);
         if let Some(filter) = &mut self.filter {
             filter.add(partition.hash.map(u64::cast_signed));
         }
-        let before = self.index.len();
-        self.blocks.write_entry(
-            &partition.key,
-            partition.start,
-            partition.header_length,
-            partition.deletion,
-            &mut self.index,
-        );
-        self.index_length += (self.index.len() - before) as u64;
-        let entry = self.index.get(before..).expect("an index entry follows those before it");
-        assert!(!entry.is_empty(), "each partition has an entry in the index");
-        self.index_pages.update(entry);
-        self.collector.end_partition(length);
-        let Partition { key, hash, .. } = partition;
+        let Partition { key, hash, start, header_length, deletion, .. } = partition;
         let token = if key.is_empty() { Token::MIN } else { Token::from_hash(hash) };
+        let ended = Ended { key: &key, token, start, header_length, rows_end, deletion };
+        self.index.end_partition(&ended);
+        self.collector.end_partition(length);
         self.last = Some((token, key));
         self.partitions += 1;
         Ok(self.data.seal_chunks(false)?)
@@ -310,9 +307,16 @@ impl Writer {
         &mut self.data.ready
     }
 
-    /// Bytes for `Index.db` that are ready, to be appended to the file and cleared.
+    /// Bytes for `Index.db` or `Partitions.db` that are ready, to be appended to the file and
+    /// cleared.
     pub fn index(&mut self) -> &mut Vec<u8> {
-        &mut self.index
+        self.index.ready()
+    }
+
+    /// Bytes for `Rows.db` that are ready, to be appended to the file and cleared; none where there
+    /// is no such file.
+    pub fn rows(&mut self) -> Option<&mut Vec<u8>> {
+        self.index.rows_ready()
     }
 
     /// When it was repaired, in milliseconds, instead of what the options say; 0 for never.
@@ -344,13 +348,12 @@ impl Writer {
         assert!(self.partition.is_none(), "all partitions of an SSTable ended before it ends");
         self.data.seal_chunks(true)?;
         self.check_data();
-        let builder = std::mem::replace(&mut self.summary, summary::Builder::new(1));
-        let Some(summary) = builder.finish() else {
-            assert!(self.partitions == 0, "an SSTable with partitions has a summary of their keys");
+        let Some(index) = self.index.finish() else {
+            assert!(self.partitions == 0, "an SSTable with partitions has an index of their keys");
             return Ok(None);
         };
-        let order = (Token::of(&summary.first), &summary.first);
-        let is_in_order = order <= (Token::of(&summary.last), &summary.last);
+        let Finished { keys, big } = index;
+        let is_in_order = (Token::of(&keys.0), &keys.0) <= (Token::of(&keys.1), &keys.1);
         assert!(is_in_order, "the first key of a table is not after its last");
         let mut small: Vec<Small> = Vec::new();
         small.push((Component::Digest, encode_digest(self.data.digest()).into_bytes()));
@@ -371,6 +374,40 @@ impl Writer {
             filter = crc32fast::hash(&bytes);
             small.push((Component::Filter, bytes));
         }
+        let statistics = self.statistics(keys, ratio);
+        let mut own = vec![Component::Data];
+        match big {
+            Some((mut summary, pages, index_length)) => {
+                let seal = Seal {
+                    page_bytes: INDEX_PAGE_BYTES,
+                    data_length: self.data.length,
+                    index_length,
+                    statistics: statistics_checksum(&statistics.stats),
+                    chunks,
+                    filter,
+                    pages,
+                    data: std::mem::take(&mut self.data.checksums),
+                };
+                let pages = index_length.div_ceil(INDEX_PAGE_BYTES as u64);
+                assert_eq!(seal.pages.len() as u64, pages, "each page of the index has a checksum");
+                seal.append(&mut summary);
+                small.push((Component::Summary, summary));
+                own.push(Component::Index);
+            }
+            None => own.extend([Component::Partitions, Component::Rows]),
+        }
+        small.push((Component::Statistics, statistics.encode(self.options.version)?));
+        own.push(Component::Toc);
+        let names: Vec<Component> =
+            own.into_iter().chain(small.iter().map(|(component, _)| component.clone())).collect();
+        small.push((Component::Toc, toc::encode(&names).into_bytes()));
+        Ok(Some(small))
+    }
+}
+
+impl Writer {
+    /// What is known of all that was written.
+    fn statistics(&mut self, keys: (Vec<u8>, Vec<u8>), ratio: f64) -> Statistics {
         let cardinality = self.collector.cardinality();
         let options = &self.options;
         let mut stats = std::mem::take(&mut self.collector).finish(
@@ -381,45 +418,22 @@ impl Writer {
             options.repaired_at,
         );
         stats.pending_repair = options.pending_repair;
-        let statistics = Statistics {
+        stats.keys = Some(keys);
+        let counted = stats.partition_sizes.count();
+        assert_eq!(counted, self.partitions as i64, "statistics count the partitions written");
+        let are_minima = stats.min_timestamp <= stats.max_timestamp
+            && stats.min_local_deletion_time <= stats.max_local_deletion_time
+            && stats.min_ttl <= stats.max_ttl;
+        assert!(are_minima, "no least time in the statistics is above the greatest");
+        Statistics {
             partitioner: PARTITIONER.into(),
             filter_chance: options.filter_chance,
             cardinality,
             stats,
             header: HeaderComponent::new(options.stats, options.key_type.clone(), &options.layout),
-        };
-        let counted = statistics.stats.partition_sizes.count();
-        assert_eq!(counted, self.partitions as i64, "statistics count the partitions written");
-        let stats = &statistics.stats;
-        let are_minima = stats.min_timestamp <= stats.max_timestamp
-            && stats.min_local_deletion_time <= stats.max_local_deletion_time
-            && stats.min_ttl <= stats.max_ttl;
-        assert!(are_minima, "no least time in the statistics is above the greatest");
-        let seal = Seal {
-            page_bytes: INDEX_PAGE_BYTES,
-            data_length: self.data.length,
-            index_length: self.index_length,
-            statistics: statistics_checksum(&statistics.stats),
-            chunks,
-            filter,
-            pages: std::mem::take(&mut self.index_pages).finish(),
-            data: std::mem::take(&mut self.data.checksums),
-        };
-        let pages = self.index_length.div_ceil(INDEX_PAGE_BYTES as u64);
-        assert_eq!(seal.pages.len() as u64, pages, "each page of the index has a checksum");
-        let mut summary = summary.encode();
-        seal.append(&mut summary);
-        small.push((Component::Summary, summary));
-        small.push((Component::Statistics, statistics.encode()));
-        let own = [Component::Data, Component::Index, Component::Toc];
-        let names: Vec<Component> =
-            own.into_iter().chain(small.iter().map(|(component, _)| component.clone())).collect();
-        small.push((Component::Toc, toc::encode(&names).into_bytes()));
-        Ok(Some(small))
+        }
     }
-}
 
-impl Writer {
     /// That the map of the chunks is that of the data, all of which is in chunks now.
     fn check_data(&self) {
         let data = &self.data;
@@ -452,10 +466,12 @@ fn close_block(
     layout: &Layout,
     partition: &mut Partition,
     end: u64,
-    blocks: &mut BlockWriter,
+    index: &mut IndexFile,
 ) -> Result<(), WriteError> {
     // none where the partition ends with a block, or has no rows
-    let Some((offset, first, last)) = partition.block.take() else { return Ok(()) };
+    let Some(OpenBlock { start, first, last, open }) = partition.block.take() else {
+        return Ok(());
+    };
     // To compare each row with the one before would take a tenth of a flush: a search goes over the
     // blocks. What is in one is in the order in which it came of a memtable or a merge; only a
     // damaged file has it otherwise.
@@ -464,14 +480,13 @@ fn close_block(
     if !follows || compare(layout, &first, &last).is_gt() {
         return Err(WriteError::Order(partition.start));
     }
-    assert_eq!(offset, partition.blocks_end, "a block begins where the one before ends");
-    assert!(end > offset, "a block has at least one byte");
+    assert_eq!(start, partition.blocks_end, "a block begins where the one before ends");
+    assert!(end > start, "a block has at least one byte");
     partition.blocks_end = end;
-    let open = Some(partition.open).filter(|open| !open.is_live());
-    let block = Block { first, last, offset, width: end - offset, open };
-    blocks.push(layout, &block)?;
-    partition.last = Some(block.last);
-    Ok(())
+    partition.last = Some(last.clone());
+    let (open_at_start, open_at_end) = (open, partition.open);
+    let block = Indexed { first, last, start, end, open_at_start, open_at_end };
+    Ok(index.push(layout, block)?)
 }
 
 enum Map {

@@ -10,14 +10,17 @@ use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
 use rows::codec::Format as RowFormat;
-use rows::{Bound, BoundKind, Clustering, ClusteringColumn, Layout, Unfiltered, compare};
+use rows::{Bound, BoundKind, Clustering, ClusteringColumn, Layout, RowRef, Unfiltered, compare};
 use sstable::bti::{
-    Node, PAGE_BYTES, PARTITIONS_TAIL_MAX, Pages, PartitionPlace, Partitions, RowBlock, RowsEntry,
-    TrieCursor, bound_bytes, key_bytes, key_hash_byte,
+    Node, PAGE_BYTES, PARTITIONS_TAIL_MAX, Pages, PartitionPlace, Partitions, Payload, RowBlock,
+    RowsEntry, Search, TrieCursor, TrieWriter, bound_bytes, key_bytes, key_hash_byte,
 };
-use sstable::data::{DataCursor, Next};
+use sstable::compression_params::CompressionParams;
+use sstable::data::{DataCursor, Next, PartitionStart};
 use sstable::descriptor::{Component, Descriptor};
-use sstable::table::{IndexParts, Parts, Table, format};
+use sstable::statistics::Statistics;
+use sstable::table::{IndexParts, Parts, Storage, Table, format};
+use sstable::writer::{Writer, WriterOptions};
 use sstable::{Error, Result};
 use trie_builder::TrieBuilder;
 use types::{CqlType, Token};
@@ -55,6 +58,9 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
+/// A partition as read, with its packed rows and markers.
+type Partition = (PartitionStart, Vec<Vec<u8>>);
+
 struct Files {
     table: Arc<Table>,
     partitions: Partitions,
@@ -64,11 +70,45 @@ struct Files {
 }
 
 impl Files {
+    /// What a writer gives.
+    fn written(mut writer: Writer, partitions: &[Partition]) -> Self {
+        let (mut data, mut keys, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut take = |writer: &mut Writer| {
+            data.append(writer.data());
+            keys.append(writer.index());
+            rows.append(writer.rows().expect("BTI has such a file"));
+        };
+        for (start, unfiltereds) in partitions {
+            let static_row = start.static_row.as_deref().map(RowRef::from_packed);
+            writer.start_partition(&start.key, start.deletion, static_row).expect("starts");
+            for packed in unfiltereds {
+                writer.append(Unfiltered::from_packed(packed)).expect("appends");
+                take(&mut writer);
+            }
+            writer.end_partition().expect("ends");
+            take(&mut writer);
+        }
+        let small = writer.finish().expect("finishes").expect("is not empty");
+        take(&mut writer);
+        Self::open(|part| {
+            let small = small.iter().find(|(component, _)| *component == part);
+            match part {
+                Component::Data => Some(data.clone()),
+                Component::Partitions => Some(keys.clone()),
+                Component::Rows => Some(rows.clone()),
+                _ => small.map(|(_, bytes)| bytes.clone()),
+            }
+        })
+    }
+
     fn golden(name: &str) -> Self {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/");
         #[allow(clippy::disallowed_methods, reason = "golden files")]
-        let read =
-            |part: Component| std::fs::read(format!("{directory}{name}/da-1-bti-{part}")).ok();
+        let read = |part| std::fs::read(format!("{directory}{name}/da-1-bti-{part}")).ok();
+        Self::open(read)
+    }
+
+    fn open(read: impl Fn(Component) -> Option<Vec<u8>>) -> Self {
         let (keys, rows) = (read(Component::Partitions), read(Component::Rows));
         let (keys, rows) = (keys.expect("partitions"), rows.expect("rows"));
         let data = read(Component::Data).expect("data");
@@ -117,11 +157,38 @@ impl Files {
         PartitionPlace::parse(flags, &payload, None).expect("parses").expect("without a hash")
     }
 
+    fn uncompressed(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        while (all.len() as u64) < self.table.uncompressed_length() {
+            let range = self.table.chunk_at(all.len() as u64).expect("a chunk");
+            let stored = &self.data[range.offset as usize..range.offset as usize + range.length];
+            all.extend(self.table.decode_chunk(range, stored).expect("verifies"));
+        }
+        all
+    }
+
     /// All partitions as the data has them one after the other: key, where it starts, places of
     /// unfiltereds and where each starts.
     fn scan(&self) -> Vec<(Vec<u8>, u64, Vec<(u64, Bound)>)> {
+        self.scan_with(|_, _| {}).0
+    }
+
+    /// The same, and what they are.
+    fn partitions(&self) -> Vec<Partition> {
+        let mut all: Vec<Vec<Vec<u8>>> = Vec::new();
+        let (_, starts) = self.scan_with(|number, packed| {
+            all.resize(number + 1, Vec::new());
+            all[number].extend(packed.map(<[u8]>::to_vec));
+        });
+        starts.into_iter().zip(all).collect()
+    }
+
+    fn scan_with(
+        &self,
+        mut each: impl FnMut(usize, Option<&[u8]>),
+    ) -> (Vec<(Vec<u8>, u64, Vec<(u64, Bound)>)>, Vec<PartitionStart>) {
         let mut cursor = DataCursor::new(&self.table, 0);
-        let mut found = Vec::new();
+        let (mut found, mut starts) = (Vec::new(), Vec::new());
         while cursor.position() < self.table.uncompressed_length() {
             let at = cursor.position();
             let start = loop {
@@ -135,6 +202,7 @@ impl Files {
             loop {
                 match cursor.next(&mut packed).expect("an unfiltered") {
                     Next::Unfiltered => {
+                        each(found.len(), Some(&packed));
                         let place = Unfiltered::from_packed(&packed).position().to_owned();
                         places.push((before - at, place));
                         before = cursor.position();
@@ -143,9 +211,114 @@ impl Files {
                     Next::NeedMore => self.feed(&mut cursor),
                 }
             }
-            found.push((start.key, at, places));
+            each(found.len(), None);
+            found.push((start.key.clone(), at, places));
+            starts.push(start);
         }
-        found
+        (found, starts)
+    }
+
+    /// That every partition, and every block of it, is found by the index.
+    fn check(&self) {
+        let scanned = self.scan();
+        assert_eq!(scanned.len() as u64, self.partitions.count);
+        let mut cursor = TrieCursor::new(self.partitions.root);
+        let mut walk = TrieCursor::new(self.partitions.root);
+        let mut there = now(walk.first(&self.keys)).expect("reads");
+        for (key, at, places) in &scanned {
+            assert!(there, "the trie has all partitions");
+            assert_eq!(self.position(self.place(&mut walk)), *at);
+            there = now(walk.next(&self.keys)).expect("reads");
+            let sought = key_bytes(Token::of(key), key);
+            let (flags, payload) =
+                now(cursor.exact(&self.keys, &sought)).expect("reads").expect("is there");
+            let place = PartitionPlace::parse(flags, &payload, Some(key_hash_byte(key)));
+            let place = place.expect("parses").expect("of this hash");
+            assert_eq!(self.position(place), *at);
+            if let PartitionPlace::Rows(entry) = place {
+                self.check_blocks(&self.entry(entry), places);
+            }
+        }
+        assert!(!there, "the trie has no others");
+    }
+
+    fn check_blocks(&self, entry: &RowsEntry<'_>, places: &[(u64, Bound)]) {
+        let block = |cursor: &mut TrieCursor| {
+            let (flags, payload) =
+                now(cursor.payload(&self.rows)).expect("reads").expect("an entry");
+            RowBlock::parse(flags, &payload).expect("parses")
+        };
+        let mut cursor = TrieCursor::new(entry.root);
+        let (mut blocks, mut there) = (Vec::new(), now(cursor.first(&self.rows)).expect("reads"));
+        while there {
+            blocks.push(block(&mut cursor));
+            there = now(cursor.next(&self.rows)).expect("reads");
+        }
+        assert_eq!(blocks.len() as u64, entry.blocks + 1);
+        assert_eq!(blocks[0].offset, places[0].0);
+        let (last, _) = places.last().expect("a wide partition has rows");
+        assert!(blocks[blocks.len() - 1].offset > *last);
+        for (offset, place) in places {
+            let bound = bound_bytes(&self.table.layout, place.as_ref()).expect("has a form");
+            assert!(now(cursor.floor(&self.rows, &bound)).expect("reads"));
+            let wanted = blocks.iter().rposition(|block| block.offset <= *offset).expect("one");
+            assert_eq!(block(&mut cursor), blocks[wanted], "{place:?}");
+        }
+    }
+}
+
+/// How Cassandra wrote a table.
+fn options_of(files: &Files) -> WriterOptions {
+    let statistics = files.table.statistics.clone();
+    let compression = match &files.table.storage {
+        Storage::Compressed(info, compressor) => Some(CompressionParams {
+            compressor: *compressor,
+            options: info.options.iter().cloned().collect(),
+            chunk_length: info.chunk_length,
+            min_compress_ratio: 0.0,
+        }),
+        Storage::Plain(_) => None,
+    };
+    WriterOptions {
+        version: files.table.descriptor.version,
+        layout: Arc::clone(&files.table.layout),
+        key_type: statistics.header.key_type,
+        stats: statistics.header.stats,
+        compression,
+        filter_chance: statistics.filter_chance,
+        partitions: files.partitions.count,
+        bytes: 0,
+        min_index_interval: 128,
+        column_index_bytes: 4 << 10,
+        log_intervals: statistics.stats.log_intervals,
+        host_id: statistics.stats.host_id,
+        level: statistics.stats.level,
+        repaired_at: statistics.stats.repaired_at,
+        pending_repair: statistics.stats.pending_repair,
+    }
+}
+
+#[test]
+fn writes_what_cassandra_wrote() {
+    for name in ["da-simple", "da-kinds", "da-wide"] {
+        let golden = Files::golden(name);
+        golden.check();
+        let partitions = golden.partitions();
+        let again = Files::written(Writer::new(options_of(&golden)), &partitions);
+        again.check();
+        // a failure that prints megabytes is not read
+        assert!(again.uncompressed() == golden.uncompressed(), "{name}");
+        assert!(again.rows.bytes == golden.rows.bytes, "{name}");
+        assert!(again.keys.bytes == golden.keys.bytes, "{name}");
+        let mut wanted = golden.table.statistics.clone();
+        wanted.stats.compression_ratio = again.table.statistics.stats.compression_ratio;
+        let Statistics { stats, header, .. } = &again.table.statistics;
+        assert_eq!(*header, wanted.header, "{name}");
+        assert_eq!((&stats.start, &stats.end), (&wanted.stats.start, &wanted.stats.end), "{name}");
+        assert_eq!(stats.keys, wanted.stats.keys, "{name}");
+        assert_eq!(stats.token_coverage, wanted.stats.token_coverage, "{name}");
+        assert_eq!(stats.rows, wanted.stats.rows, "{name}");
+        assert!(*stats == wanted.stats, "{name}: {stats:?}\n{:?}", wanted.stats);
     }
 }
 
@@ -259,6 +432,63 @@ fn keys() -> impl Strategy<Value = BTreeMap<Vec<u8>, u64>> {
     ]
 }
 
+/// The trie of these entries as the writer makes it, and where its root is. A value is a payload of
+/// as many bytes as its flags say.
+fn written(map: &BTreeMap<Vec<u8>, u64>) -> (Vec<u8>, u64) {
+    let (mut writer, mut bytes) = (TrieWriter::default(), Vec::new());
+    for (key, value) in map {
+        let all = value.to_be_bytes();
+        let own = &all[value.leading_zeros().min(56) as usize / 8..];
+        writer.add(key, Payload::new(own.len() as u8, own));
+        writer.take(&mut bytes);
+    }
+    let root = writer.complete().expect("it has entries");
+    writer.take(&mut bytes);
+    (bytes, root)
+}
+
+/// Keys of all lengths, many of which share long beginnings: walked, no node crosses a page (the
+/// reader refuses that), and a search from the root comes into few pages.
+#[test]
+fn large_tries_are_shallow() {
+    let mut map = BTreeMap::new();
+    for n in 0..60_000u64 {
+        let token = n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        map.insert(token[..5].to_vec(), n);
+        if n % 1000 == 0 {
+            // longer than a page
+            map.insert([&token[..5], &vec![n as u8; 9000 + n as usize % 7][..]].concat(), n);
+        }
+    }
+    let (bytes, root) = written(&map);
+    let file = Memory { bytes, page: PAGE_BYTES };
+    let mut cursor = TrieCursor::new(root);
+    let mut there = now(cursor.first(&file)).expect("reads");
+    for wanted in map.values() {
+        assert!(there);
+        assert_eq!(value(&mut cursor, &file), *wanted);
+        there = now(cursor.next(&file)).expect("reads");
+    }
+    assert!(!there);
+    let short: Vec<_> = map.keys().filter(|key| key.len() == 5).collect();
+    let pages: usize = short.iter().map(|key| pages_of(&file, root, key)).sum();
+    let mean = pages as f64 / short.len() as f64;
+    assert!(mean < 3.5, "a search comes into {mean:.2} pages of {}", file.bytes.len() / 4096);
+}
+
+/// How many pages a search comes into.
+fn pages_of(file: &Memory, root: u64, key: &[u8]) -> usize {
+    let (mut at, mut pages) = (root, std::collections::BTreeSet::new());
+    for byte in key {
+        pages.insert(at / PAGE_BYTES);
+        let node = Node::parse("a trie", &file.bytes[at as usize..], at).expect("a node");
+        let Search::At(place) = node.search(*byte) else { break };
+        at = node.child("a trie", place).expect("stands before").expect("is there");
+    }
+    pages.insert(at / PAGE_BYTES);
+    pages.len()
+}
+
 fn value(cursor: &mut TrieCursor, file: &Memory) -> u64 {
     let (flags, payload) = now(cursor.payload(file)).expect("reads").expect("an entry");
     payload[..usize::from(flags)].iter().fold(0, |n, byte| n << 8 | u64::from(*byte))
@@ -273,8 +503,9 @@ proptest! {
         map in keys(),
         sought in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..5), 20),
         pages in 1u64..4,
+        is_ours in any::<bool>(),
     ) {
-        let (bytes, root) = TrieBuilder::build(&map);
+        let (bytes, root) = if is_ours { written(&map) } else { TrieBuilder::build(&map) };
         let file = Memory { bytes, page: pages * PAGE_BYTES };
         let mut cursor = TrieCursor::new(root);
         let mut there = now(cursor.first(&file)).expect("reads");

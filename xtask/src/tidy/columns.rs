@@ -35,7 +35,7 @@ const STRINGS_LEFT: &Table = &[
     ("crates/segment", 5),
     ("crates/server", 4),
     ("crates/sim", 4),
-    ("crates/sstable", 9),
+    ("crates/sstable", 8),
     ("crates/storage", 25),
     ("crates/types", 19),
     ("xtask", 114),

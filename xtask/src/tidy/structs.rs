@@ -50,7 +50,6 @@ const MORE: &[More] = &[
     ("crates/sim", "Model", "what clients and the operator of a ring know together"),
     ("crates/sim", "Operator", "one state machine over a ring; its files are by what it does"),
     ("crates/sim", "Shared", "what clients of a world know together; a crash ends all of it"),
-    ("crates/sstable", "Writer", "each file of an SSTable, and the partition that it is at"),
     ("crates/storage", "CommitLog", "is being cut: segments, syncs and archives have one owner"),
     ("crates/storage", "Engine", "is being cut: a shard's tables, log, caches and readers"),
     ("crates/storage", "MemtableCursor", "a cursor keeps its place, its slices and what is ready"),

@@ -12,9 +12,13 @@ mod cursor;
 mod node;
 mod partitions;
 mod rows;
+mod trie_writer;
 
 pub use clustering::bound_bytes;
 pub use cursor::{Pages, TrieCursor};
 pub use node::{Node, PAGE_BYTES, Search};
-pub use partitions::{PARTITIONS_TAIL_MAX, PartitionPlace, Partitions, key_bytes, key_hash_byte};
-pub use rows::{ENTRY_BYTES_MAX, RowBlock, RowsEntry};
+pub use partitions::{
+    PARTITIONS_TAIL_MAX, PartitionPlace, Partitions, PartitionsWriter, key_bytes, key_hash_byte,
+};
+pub use rows::{ENTRY_BYTES_MAX, RowBlock, RowsEntry, RowsWriter};
+pub use trie_writer::{Payload, TrieWriter};

@@ -11,8 +11,9 @@
 //!
 //! A position below zero is the complement of one in Data.db; any other is one in Rows.db.
 
-use types::{Token, byte_comparable, hash128};
+use types::{Token, WriteBytes, byte_comparable, hash128};
 
+use super::trie_writer::{Payload, TrieWriter, put_sized};
 use crate::bytes::Reader;
 use crate::error::{Result, corrupt};
 
@@ -101,6 +102,86 @@ impl PartitionPlace {
             Ok(position) => Self::Rows(position),
             Err(_) => Self::Data((!position).cast_unsigned()),
         }))
+    }
+}
+
+/// Writes the file: keys come in the order of their tokens, and are told apart by as few bytes as
+/// can be.
+#[derive(Debug, Default)]
+pub struct PartitionsWriter {
+    trie: TrieWriter,
+    first: Vec<u8>,
+    /// The key that came last: it is written once the next one tells how much of it is needed.
+    last: Option<LastKey>,
+    count: u64,
+}
+
+#[derive(Debug)]
+struct LastKey {
+    key: Vec<u8>,
+    /// As a key of the trie, and how many bytes of that tell it from the key before.
+    comparable: Vec<u8>,
+    needed: usize,
+    payload: Payload,
+}
+
+impl PartitionsWriter {
+    /// Adds a partition.
+    pub fn add(&mut self, token: Token, key: &[u8], place: PartitionPlace) {
+        let comparable = key_bytes(token, key);
+        let mut needed = 0;
+        match &self.last {
+            None => self.first = key.to_vec(),
+            Some(last) => {
+                let pairs = last.comparable.iter().zip(&comparable);
+                needed = pairs.take_while(|(a, b)| a == b).count() + 1;
+                let prefix = last.comparable.get(..needed.max(last.needed));
+                let prefix = prefix.expect("no key of the trie is a prefix of another");
+                self.trie.add(prefix, last.payload);
+            }
+        }
+        let payload = place.payload(key_hash_byte(key));
+        self.last = Some(LastKey { key: key.to_vec(), comparable, needed, payload });
+        self.count += 1;
+    }
+
+    /// Ends the file: its first key and its last; none if it has no partitions.
+    pub fn finish(&mut self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let LastKey { key, comparable, needed, payload } = self.last.take()?;
+        let prefix = comparable.get(..needed).expect("no key of the trie is a prefix of another");
+        self.trie.add(prefix, payload);
+        let root = self.trie.complete().expect("a trie with entries has a root");
+        let (keys_at, count) = (self.trie.position(), self.count);
+        let out = self.trie.out();
+        for key in [&self.first, &key] {
+            out.put_u16(u16::try_from(key.len()).expect("a partition key is shorter than 64 KiB"));
+            out.put(key);
+        }
+        for number in [keys_at, count, root] {
+            out.extend(number.to_be_bytes());
+        }
+        Some((std::mem::take(&mut self.first), key))
+    }
+
+    /// Moves the bytes that are ready to the end of others.
+    pub fn take(&mut self, to: &mut Vec<u8>) {
+        self.trie.take(to);
+    }
+}
+
+impl PartitionPlace {
+    fn payload(self, hash: u8) -> Payload {
+        let number =
+            |position: u64| i64::try_from(position).expect("a file has fewer than 2^63 bytes");
+        let mut bytes = vec![hash];
+        put_sized(
+            match self {
+                Self::Rows(position) => number(position),
+                Self::Data(position) => !number(position),
+            },
+            &mut bytes,
+        );
+        Payload::new(HAS_HASH - 2 + bytes.len() as u8, &bytes)
     }
 }
 

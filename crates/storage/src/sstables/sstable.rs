@@ -262,7 +262,9 @@ impl SSTable {
         statistics.stats.repaired_at = status.repaired_at();
         statistics.stats.pending_repair = status.session().map(Uuid::to_bytes);
         let path = self.path(&Component::Statistics);
-        let written = env.write_file_atomically(&path, statistics.encode()).await;
+        let bytes = statistics.encode(self.table.descriptor.version);
+        let bytes = bytes.map_err(|e| StorageError::corrupt(&path, e))?;
+        let written = env.write_file_atomically(&path, bytes).await;
         written.map_err(|error| StorageError::io("cannot write", path, error))
     }
 
