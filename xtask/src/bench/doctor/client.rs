@@ -69,8 +69,8 @@ impl Client {
     }
 
     /// Requests that do not count.
-    pub fn warm(&self, more: &[&str]) -> Outcome {
-        self.run(&[more, &["--warm", "0", "--seconds", &self.warm]].concat()).map(drop)
+    pub fn warm(&self, more: &[&str]) -> Outcome<Found> {
+        self.run(&[more, &["--warm", "0", "--seconds", &self.warm]].concat())
     }
 
     /// Runs it as it is told.

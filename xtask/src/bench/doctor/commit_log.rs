@@ -1,6 +1,8 @@
 //! `bench doctor --only commit-log`: inserts, with the commit log alone on a disk of one file
 //! system or the other, compressed and not.
 
+use std::time::Duration;
+
 use super::disk::{Disk, FileSystem};
 use super::report::{Figure, Report, listed, plotted};
 use super::server::{Server, Start, folder};
@@ -12,6 +14,8 @@ const NAME: &str = "bench-doctor-log";
 /// Where the commit log's disk is mounted.
 const LOG: &str = "bench-doctor-log-disk";
 const MEMORY: &str = "1G";
+/// Somewhat longer than `commitlog_sync_period`.
+const SYNC_PERIOD: Duration = Duration::from_secs(12);
 
 const FIGURES: [Figure; 6] = [
     plotted("writes/s", 0),
@@ -92,17 +96,20 @@ fn one(
     let client = server.client(plan)?;
     client.fill(&["--rows", "1000"])?;
     let inserts = ["--rows", "1000", "--reads", "0", "--inserts", "1"];
-    client.warm(&inserts)?;
     let before = disk.done()?;
+    let warm = client.warm(&inserts)?;
     let seconds = plan.seconds().to_string();
     let found = client.run(&[&inserts[..], &["--warm", "0", "--seconds", &seconds]].concat())?;
+    // what is acknowledged is written by the next sync
+    std::thread::sleep(plan.of(SYNC_PERIOD, Duration::ZERO));
     let done = disk.done()?.since(before);
+    let written = done.written as f64 / (warm.operations()? + found.operations()?);
     let figures = [
         found.per_second()?,
         found.ms("p50")?,
         found.ms("p99")?,
         found.cpu_us()?,
-        done.written as f64 / found.operations()?,
+        written,
         found.failed()?,
     ];
     let case = format!("{}, {what}", file_system.name());

@@ -83,7 +83,7 @@ fn panel(text: &mut String, top: f64, name: &str, bars: &[Bar<'_>]) -> Outcome {
 }
 
 /// How high a value's bar is, as a part of the highest, and whether it grows with it.
-fn scale(bars: &[Bar<'_>]) -> (impl Fn(f64) -> f64, bool) {
+fn scale(bars: &[Bar<'_>]) -> (impl Fn(f64) -> f64 + use<>, bool) {
     let above_none = bars.iter().map(|bar| bar.value).filter(|value| *value > 0.0);
     let (least, most) =
         above_none.fold((f64::INFINITY, 0.0_f64), |(least, most), v| (least.min(v), most.max(v)));
