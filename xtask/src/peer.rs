@@ -52,12 +52,19 @@ impl Peer {
         settings: &[(&str, &Path)],
     ) -> Outcome<Self> {
         machine::need(&["bash", "java", "mvn", "python3"])?;
+        Self::stop_left(name)?;
         let dir = machine::cache().join("run").join(name);
-        if dir.join("pid").exists() {
-            machine::run(script().arg("stop").arg(&dir))?;
-        }
         let _ = std::fs::remove_dir_all(&dir);
         Self::launch(dir, ip, heap, settings, None)
+    }
+
+    /// Stops one that a command left that was killed.
+    pub fn stop_left(name: &str) -> Outcome {
+        let dir = machine::cache().join("run").join(name);
+        match dir.join("pid").exists() {
+            true => machine::run(script().arg("stop").arg(&dir)),
+            false => Ok(()),
+        }
     }
 
     /// Starts one on the data directory that is there.

@@ -50,8 +50,9 @@ load rate HOST... [OPTIONS]             a fixed rate, whatever the answers: late
   --rate 1000 (requests a second) --in-flight 4096 (at the most) --connections 1 --shard-aware true --level LOCAL_QUORUM --replicas 3
   --retries (as a driver does by itself) --until-told (or its standard input ends)
   --each-second FILE (a line for each second) --closed (no rate: a request when there is room)
-load lag HOST... --far HOST...          until writes through the first are there for reads at LOCAL_ONE through the others
-  --level LOCAL_QUORUM --replicas 1 (of each data centre) --seconds 30; latency counts from the answer to the write
+load lag HOST... --far HOST...          writes through the first, each read through the others until
+  it is there; latency counts from the answer to the write; the others are read at LOCAL_ONE
+  --level LOCAL_QUORUM --replicas 1 (of each data centre) --seconds 30 --warm 5
 point and rate: --reads 0.5 --inserts 0 --scans 0 (their shares; the others are updates of one column) --scanned 1000 (rows of a scan)
   --table bench.usertable --rows 100000 --columns 10 --bytes 100 (of a column) --seconds 30 --warm 5
   --load (makes the table and its rows) --chunk 16 (KiB that are compressed at once) --absent (what is read is not there)

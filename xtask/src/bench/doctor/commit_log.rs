@@ -9,6 +9,7 @@ use super::server::{Server, Start, folder};
 use super::{Plan, System};
 use crate::bench::systems::PRETOUCH;
 use crate::machine::{self, Outcome};
+use crate::peer::Peer;
 
 const NAME: &str = "bench-doctor-log";
 /// Where the commit log's disk is mounted.
@@ -77,6 +78,8 @@ fn one(
     (what, settings): Case,
 ) -> Outcome {
     let place = folder(LOG);
+    // its disk is made anew
+    Peer::stop_left(NAME)?;
     let disk = Disk::make(file_system, plan.of(8 << 30, 2 << 30), &place)?;
     let log = place.join("log");
     std::fs::create_dir_all(&log)?;

@@ -79,7 +79,7 @@ impl Disk {
     /// Removes what a run that was killed left.
     fn clear(&self) {
         // most of the time there is nothing of it
-        let _ = Command::new("umount").arg(&self.place).output();
+        let _ = Command::new("umount").arg("--lazy").arg(&self.place).output();
         let mut list = Command::new("losetup");
         list.args(["--noheadings", "--output", "NAME", "--associated"]).arg(&self.file);
         let said = list.output().map(|said| String::from_utf8_lossy(&said.stdout).into_owned());

@@ -76,11 +76,11 @@ fn one_system(plan: &Plan, report: &mut Report, system: System, nodes: u8) -> Ou
                 IN_FLIGHT,
                 "--retries",
             ])?;
-            let steady = ["--level", level, "--rate", RATE, "--warm", "1"];
+            // both at the same time: a write is late because of those before it
             let seconds = plan.seconds().to_string();
-            let seconds = ["--seconds", seconds.as_str()];
-            let lag = lag(&near, &far, &[&["--level", level, "--replicas", &copies], &seconds])?;
-            let steady = client.run(&[&steady[..], &seconds].concat())?;
+            let at_level = ["--level", level, "--warm", "1", "--seconds", &seconds];
+            let lag = lag(&near, &far, &[&at_level, &["--replicas", &copies]])?;
+            let steady = client.run(&[&at_level[..], &["--rate", RATE]].concat())?;
             let lag = lag()?;
             let lagged = |name: &str| Outcome::Ok(load::figure(&lag, name)? / 1e3);
             let figures = [

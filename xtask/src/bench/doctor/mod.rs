@@ -33,7 +33,7 @@ cargo xtask bench doctor [--only NAME,...] [--systems helenus,cassandra] [--shor
   wants root (loop devices, mounts, a control group, network namespaces), java, mvn, python3,
   losetup, fallocate, mkfs.ext4, ip and /dev/net/tun; without mkfs.xfs there are no rows of xfs;
   30 GB of disk, 3 GB if short. All that is mounted or made goes when it ends, also after an error.
-  What a run that was killed left goes when the next begins.
+  What a run that was killed left goes when the next begins, but for a Helenus that still runs.
   tables, plots and raw results are kept under bench/results/doctor-*";
 
 /// An experiment by its name.

@@ -10,6 +10,7 @@ use super::{Plan, System};
 use crate::bench::memory::Memory;
 use crate::bench::process;
 use crate::machine::Outcome;
+use crate::peer::Peer;
 
 const NAME: &str = "bench-doctor-cold";
 /// What is advised, what Cassandra warns above, and twice what distributions have on arrays.
@@ -55,6 +56,8 @@ fn one_system(
     (rows, group): (u64, u64),
 ) -> Outcome {
     let bytes = rows * ROW * DISK_PER_DATA + DISK_BESIDE;
+    // its disk is made anew
+    Peer::stop_left(NAME)?;
     let disk = Disk::make(FileSystem::Ext4, bytes, &folder(NAME))?;
     let rows = rows.to_string();
     let rows = ["--rows", rows.as_str()];
