@@ -1,5 +1,6 @@
 //! The load generator on both systems alike, and what the servers used meanwhile.
 
+use std::cell::Cell;
 use std::process::Command;
 use std::time::Duration;
 
@@ -7,6 +8,9 @@ use super::Plan;
 use crate::bench::process::Used;
 use crate::load;
 use crate::machine::{self, Outcome};
+
+/// So many times as long are requests made before the first that are measured.
+const FIRST_WARM: u64 = 3;
 
 /// What it said of a measurement, and the CPU time of all nodes.
 pub struct Found {
@@ -43,7 +47,9 @@ pub struct Client {
     /// Verb, hosts, and what is the same of all measurements.
     words: Vec<String>,
     pids: Vec<u32>,
-    warm: String,
+    /// In seconds: the first time, and from then on.
+    warm: [u64; 2],
+    is_warm: Cell<bool>,
     seconds: String,
 }
 
@@ -52,7 +58,8 @@ impl Client {
         Self {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             pids,
-            warm: plan.warm().to_string(),
+            warm: [plan.warm() * plan.of(FIRST_WARM, 1), plan.warm()],
+            is_warm: Cell::new(false),
             seconds: plan.seconds().to_string(),
         }
     }
@@ -70,7 +77,8 @@ impl Client {
 
     /// Requests that do not count.
     pub fn warm(&self, more: &[&str]) -> Outcome<Found> {
-        self.run(&[more, &["--warm", "0", "--seconds", &self.warm]].concat())
+        let warm = self.warm[usize::from(self.is_warm.replace(true))].to_string();
+        self.run(&[more, &["--warm", "0", "--seconds", &warm]].concat())
     }
 
     /// Runs it as it is told.

@@ -37,7 +37,7 @@ pub fn run(plan: &Plan) -> Outcome {
     let mut report =
         Report::new(plan, "distance", "Two data centres that are far apart", &FIGURES)?;
     report.note(format!(
-        "{nodes} nodes with 1 GB each in each of two data centres on this machine, as many \
+        "Two data centres on this machine; in each {nodes} of nodes with 1 GB, and as many \
          replicas; clients in the first. Latency and lag are at {RATE} writes of 1 KB a second. \
          Lag: from the answer to a write until LOCAL_ONE finds it in the second data centre. The \
          distance is there and back."

@@ -27,7 +27,8 @@ cargo xtask bench doctor [--only NAME,...] [--systems helenus,cassandra] [--shor
     values       100 B, 1 KB, 10 KB, 100 KB, 1 MB: reads and updates
     distance     1, 20 and 80 ms (there and back) between two data centres at LOCAL_QUORUM and
                  EACH_QUORUM, and how long until the other one has a write
-  short: with little data and in seconds, some 15 minutes in all: to see that it works. Its figures
+  some two hours in all
+  short: with little data and in seconds, 15 to 30 minutes in all: to see that it works. Its figures
   say nothing.
   both systems have the same client, settings and memory; all share the cores of this machine
   wants root (loop devices, mounts, a control group, network namespaces), java, mvn, python3,
