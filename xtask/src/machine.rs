@@ -20,6 +20,11 @@ const TOOLS: &[(&str, &str)] = &[
     ("fio", "fio: apt-get install fio"),
     ("perf", "perf: apt-get install linux-perf"),
     ("bash", "bash: apt-get install bash"),
+    ("ip", "iproute2: apt-get install iproute2"),
+    ("losetup", "util-linux: apt-get install mount"),
+    ("fallocate", "util-linux: apt-get install util-linux"),
+    ("mkfs.ext4", "e2fsprogs: apt-get install e2fsprogs"),
+    ("mkfs.xfs", "xfsprogs: apt-get install xfsprogs"),
 ];
 
 /// The root of the checkout.

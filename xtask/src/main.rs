@@ -55,6 +55,7 @@ cargo xtask COMMAND
   bench streams [OPTIONS]      SSTables from node to node, of both (`bench streams --help`)
   bench joins [OPTIONS]        a node comes and goes, 1 to 256 tokens (`bench joins --help`)
   bench scaleout [OPTIONS]     a fourth node joins three under load (`bench scaleout --help`)
+  bench doctor [OPTIONS]       the effects that `helenus doctor` cites (`bench doctor --help`; root)
   bench insn [PATH...] [--record REASON]
                                instructions and allocations of the hot paths, in process, beside those recorded
   campaign seeds|engine|conditions|ring-seeds|elastic-seeds|repair-seeds [FROM] [COUNT] | campaign KIND --resume | campaign planted [BUG]

@@ -165,7 +165,7 @@ impl Member {
         if self.is_ours {
             return node::nodetool(&self.dir.join("data"));
         }
-        let mut script = peer::script();
+        let mut script = network::within(self.network.as_deref(), peer::script());
         script.arg("nodetool").arg(&self.dir);
         script
     }
@@ -266,7 +266,7 @@ fn start_cassandra(member: &Member, seed: &str, layout: &Layout, heap: &str) -> 
 }
 
 fn start_of_cassandra(member: &Member, seed: &str, layout: &Layout, heap: &str) -> Command {
-    let mut start = peer::script();
+    let mut start = network::within(member.network.as_deref(), peer::script());
     start.arg("start").arg(&member.dir).args([&member.ip, heap]);
     start.env("FAST", "1").env("SEEDS", seed).env("NUM_TOKENS", layout.tokens.to_string());
     start.env("CASSANDRA_VERSION", layout.release).env("DC", &member.center);

@@ -1,7 +1,8 @@
 //! Networks of nodes on this machine that can be parted: a network namespace each, behind a bridge,
-//! or behind another one while they are cut off. Needs root and `ip`.
+//! or behind another one while they are cut off, or far away. Needs root and `ip`.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::machine::{self, Outcome};
 
@@ -10,6 +11,10 @@ const BRIDGE: &str = "helenus-br";
 const ELSEWHERE: &str = "helenus-br2";
 /// Of the bridge, and so of clients.
 const OUTSIDE: &str = "10.77.0.254";
+/// Of clients among those who are far away.
+const FAR_OUTSIDE: &str = "10.77.0.253";
+/// The ends of the way to those who are far away.
+const FAR_WAY: [&str; 2] = ["helenus-way", "helenus-way2"];
 
 /// The namespace of a node.
 pub fn name(number: u8) -> String {
@@ -88,6 +93,59 @@ impl Networks {
 impl Drop for Networks {
     fn drop(&mut self) {
         self.remove();
+    }
+}
+
+/// Some nodes are far from the others: what goes there takes its time. The clients on this machine
+/// are near to all. It goes with this value, before its networks do.
+///
+/// Not by `tc netem`, which not every kernel has.
+pub struct Distance {
+    way: Child,
+    says: ChildStdin,
+}
+
+impl Distance {
+    /// Parts them, at no distance yet.
+    pub fn between(networks: &Networks, far: &[u8]) -> Outcome<Self> {
+        machine::need(&["python3"])?;
+        networks.cut(far)?;
+        // each bridge answers for its own address alone, though the other one is reached by it
+        for bridge in [BRIDGE, ELSEWHERE] {
+            std::fs::write(format!("/proc/sys/net/ipv4/conf/{bridge}/arp_ignore"), "1")?;
+        }
+        ip(&["addr", "add", &format!("{FAR_OUTSIDE}/32"), "dev", ELSEWHERE])?;
+        for number in far {
+            let node = format!("{}/32", address(*number));
+            ip(&["route", "add", &node, "dev", ELSEWHERE, "src", FAR_OUTSIDE])?;
+        }
+        let mut way = Command::new("python3");
+        way.arg(machine::root().join("bench/distance/way.py")).args(FAR_WAY);
+        let mut way = way.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let (Some(says), Some(told)) = (way.stdin.take(), way.stdout.take()) else {
+            return Err("the way has no input or no output".into());
+        };
+        let made = Self { way, says };
+        let mut line = String::new();
+        // it says so once its ends are there
+        BufReader::new(told).read_line(&mut line)?;
+        for (end, bridge) in FAR_WAY.into_iter().zip([BRIDGE, ELSEWHERE]) {
+            ip(&["link", "set", end, "txqueuelen", "10000", "master", bridge, "up"])?;
+        }
+        Ok(made)
+    }
+
+    /// From now on it takes so long there and back, in milliseconds.
+    pub fn set(&mut self, ms: u32) -> Outcome {
+        Ok(writeln!(self.says, "{ms}")?)
+    }
+}
+
+impl Drop for Distance {
+    fn drop(&mut self) {
+        // its ends go with it; it may have ended by itself
+        let _ = self.way.kill();
+        let _ = self.way.wait();
     }
 }
 

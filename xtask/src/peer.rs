@@ -52,12 +52,19 @@ impl Peer {
         settings: &[(&str, &Path)],
     ) -> Outcome<Self> {
         machine::need(&["bash", "java", "mvn", "python3"])?;
+        Self::stop_left(name)?;
         let dir = machine::cache().join("run").join(name);
-        if dir.join("pid").exists() {
-            machine::run(script().arg("stop").arg(&dir))?;
-        }
         let _ = std::fs::remove_dir_all(&dir);
-        Self::launch(dir, ip, heap, settings)
+        Self::launch(dir, ip, heap, settings, None)
+    }
+
+    /// Stops one that a command left that was killed.
+    pub fn stop_left(name: &str) -> Outcome {
+        let dir = machine::cache().join("run").join(name);
+        match dir.join("pid").exists() {
+            true => machine::run(script().arg("stop").arg(&dir)),
+            false => Ok(()),
+        }
     }
 
     /// Starts one on the data directory that is there.
@@ -72,7 +79,19 @@ impl Peer {
         heap: &str,
         settings: &[(&str, &Path)],
     ) -> Outcome<Self> {
-        Self::launch(machine::cache().join("run").join(name), ip, heap, settings)
+        Self::launch(machine::cache().join("run").join(name), ip, heap, settings, None)
+    }
+
+    /// The same in a control group, by the list of its processes.
+    pub fn start_again_in(
+        name: &str,
+        ip: &str,
+        heap: &str,
+        settings: &[(&str, &Path)],
+        processes: &Path,
+    ) -> Outcome<Self> {
+        let dir = machine::cache().join("run").join(name);
+        Self::launch(dir, ip, heap, settings, Some(processes))
     }
 
     /// Ends it at once.
@@ -80,8 +99,22 @@ impl Peer {
         machine::run(Command::new("kill").arg("-9").arg(self.pid()?.to_string()))
     }
 
-    fn launch(dir: PathBuf, ip: &str, heap: &str, settings: &[(&str, &Path)]) -> Outcome<Self> {
-        let mut start = script();
+    fn launch(
+        dir: PathBuf,
+        ip: &str,
+        heap: &str,
+        settings: &[(&str, &Path)],
+        processes: Option<&Path>,
+    ) -> Outcome<Self> {
+        let mut start = match processes {
+            None => script(),
+            Some(processes) => {
+                let mut inside = Command::new("sh");
+                inside.args(["-c", "echo 0 > \"$0\" && exec \"$@\""]).arg(processes);
+                inside.arg(script().get_program());
+                inside
+            }
+        };
         start.arg("start").arg(&dir).args([ip, heap]).env("FAST", "1");
         machine::run(start.envs(settings.iter().copied()))?;
         Ok(Self { dir, ip: ip.to_owned() })

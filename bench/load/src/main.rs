@@ -1,4 +1,4 @@
-//! The load generator: `load ring`, `load point`, `load rate`; `load` alone says how.
+//! The load generator: `load ring`, `load point`, `load rate`, `load lag`; `load` alone says how.
 //!
 //! One thread does it all, unless told, so that a core is left to the servers on the same machine.
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod compare;
 mod figures;
 mod json;
 mod judge;
+mod lag;
 mod latency;
 mod mix;
 mod options;
@@ -49,7 +50,10 @@ load rate HOST... [OPTIONS]             a fixed rate, whatever the answers: late
   --rate 1000 (requests a second) --in-flight 4096 (at the most) --connections 1 --shard-aware true --level LOCAL_QUORUM --replicas 3
   --retries (as a driver does by itself) --until-told (or its standard input ends)
   --each-second FILE (a line for each second) --closed (no rate: a request when there is room)
-both: --reads 0.5 --inserts 0 --scans 0 (their shares; the others are updates of one column) --scanned 1000 (rows of a scan)
+load lag HOST... --far HOST...          writes through the first, each read through the others until
+  it is there; latency counts from the answer to the write; the others are read at LOCAL_ONE
+  --level LOCAL_QUORUM --replicas 1 (of each data centre) --seconds 30 --warm 5
+point and rate: --reads 0.5 --inserts 0 --scans 0 (their shares; the others are updates of one column) --scanned 1000 (rows of a scan)
   --table bench.usertable --rows 100000 --columns 10 --bytes 100 (of a column) --seconds 30 --warm 5
   --load (makes the table and its rows) --chunk 16 (KiB that are compressed at once) --absent (what is read is not there)
   --seed 1 (by which rows are chosen)";
@@ -76,6 +80,7 @@ fn run(words: &[String]) -> Outcome<bool> {
     let tasks = tokio::task::LocalSet::new();
     match command.as_str() {
         "ring" => tasks.block_on(&runtime, ring::run(rest)),
+        "lag" => tasks.block_on(&runtime, lag::run(rest)),
         "rate" => tasks.block_on(&runtime, rate::run(rest)),
         _ => Err(HELP.into()),
     }

@@ -3,12 +3,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::machine::Outcome;
 
 /// Where groups are: of version 1, the controller's own folder.
 const FIRST: &str = "/sys/fs/cgroup/memory";
 const SECOND: &str = "/sys/fs/cgroup";
+/// How long the kernel may take until a process that has ended is in it no more.
+const EMPTY_LIMIT: Duration = Duration::from_secs(10);
 
 /// It goes with this value; whoever is in it must have ended.
 pub struct Memory(PathBuf);
@@ -35,8 +38,13 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if let Err(e) = fs::remove_dir(&self.0) {
-            eprintln!("{} stays: {e}", self.0.display());
+        let until = Instant::now() + EMPTY_LIMIT;
+        while let Err(e) = fs::remove_dir(&self.0) {
+            if Instant::now() > until {
+                eprintln!("{} stays: {e}", self.0.display());
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
         }
     }
 }

@@ -4,6 +4,7 @@ mod awake;
 mod callgrind;
 mod cold;
 mod compaction;
+mod doctor;
 mod fair;
 pub mod insn;
 mod io;
@@ -31,7 +32,7 @@ use crate::node;
 /// Its name, what it says of itself, and what it does with its options.
 type Benchmark = (&'static str, &'static str, fn(&[String]) -> Outcome);
 
-const ALL: [Benchmark; 15] = [
+const ALL: [Benchmark; 16] = [
     ("ycsb", ycsb::HELP, ycsb::run),
     ("tails", tails::HELP, tails::run),
     ("load", load::HELP, load::run),
@@ -46,6 +47,7 @@ const ALL: [Benchmark; 15] = [
     ("streams", scale::streams::HELP, scale::streams::run),
     ("joins", scale::joins::HELP, scale::joins::run),
     ("scaleout", scale::scaleout::HELP, scale::scaleout::run),
+    ("doctor", doctor::HELP, doctor::run),
     ("insn", insn::HELP, insn::run),
 ];
 

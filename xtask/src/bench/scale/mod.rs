@@ -39,9 +39,9 @@ pub enum System {
 }
 
 impl System {
-    const ALL: [Self; 2] = [Self::Helenus, Self::Cassandra];
+    pub const ALL: [Self; 2] = [Self::Helenus, Self::Cassandra];
 
-    fn parse_all(list: &str) -> Outcome<Vec<Self>> {
+    pub fn parse_all(list: &str) -> Outcome<Vec<Self>> {
         let named = |word: &str| Self::ALL.into_iter().find(|system| system.word() == word);
         let systems: Option<Vec<Self>> = list.split(',').map(named).collect();
         Ok(systems.ok_or_else(|| format!("{list}: helenus, cassandra or both"))?)
@@ -51,6 +51,14 @@ impl System {
         match self {
             Self::Helenus => "helenus",
             Self::Cassandra => "cassandra",
+        }
+    }
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Helenus => "Helenus",
+            Self::Cassandra => "Cassandra",
         }
     }
 }
@@ -64,16 +72,15 @@ pub struct Ring {
 impl Ring {
     /// So many nodes, with lines of `cassandra.yaml` beside the usual ones.
     pub fn start(system: System, nodes: u8, tokens: u16, settings: &str) -> Outcome<Self> {
+        let layout = Layout { tokens, settings: settings.to_owned(), ..Layout::default() };
+        Self::start_as(system, nodes, layout)
+    }
+
+    /// The same, with what else a layout says.
+    pub fn start_as(system: System, nodes: u8, layout: Layout) -> Outcome<Self> {
         let (ours, theirs) = if system == System::Helenus { (nodes, 0) } else { (0, nodes) };
-        let layout = Layout {
-            ours,
-            theirs,
-            shards: Some(1),
-            memory: Some(format!("{HEAP}iB")),
-            tokens,
-            settings: settings.to_owned(),
-            ..Layout::default()
-        };
+        let memory = Some(format!("{HEAP}iB"));
+        let layout = Layout { ours, theirs, shards: Some(1), memory, ..layout };
         let members = members::start_with(&layout, HEAP)?;
         let ring = Self { layout, members };
         ring.until_up()?;
@@ -119,6 +126,11 @@ impl Ring {
         load
     }
 
+    /// The processes of its nodes.
+    pub fn pids(&self) -> Outcome<Vec<u32>> {
+        self.members.iter().map(|member| Ok(member.pid()?.parse()?)).collect()
+    }
+
     /// A node that is not there yet.
     pub fn newcomer(&self) -> Outcome<Member> {
         Ok(self.layout.member(u8::try_from(self.members.len())? + 1))
@@ -133,6 +145,30 @@ impl Ring {
     /// It comes, and serves.
     pub fn join(&self, newcomer: &Member) -> Outcome {
         members::join(&self.layout, newcomer, HEAP, JOIN_LIMIT)
+    }
+}
+
+/// No ring is left when this value goes, whatever became of those that use it.
+pub struct Stopped(());
+
+impl Stopped {
+    /// None is there now either.
+    pub fn new() -> Outcome<Self> {
+        members::stop()?;
+        Ok(Self(()))
+    }
+
+    /// Stops it, and tells if it cannot.
+    pub fn stop(self) -> Outcome {
+        members::stop()
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        if let Err(e) = members::stop() {
+            eprintln!("a ring stays (cargo xtask ring stop): {e}");
+        }
     }
 }
 
