@@ -15,6 +15,7 @@ from cassandra.policies import WhiteListRoundRobinPolicy
 
 # Seconds that a node may take until it serves, or is gone.
 PATIENCE = 120
+PATH_OF_SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def ok(what):

@@ -21,6 +21,7 @@ def main():
     tarball, folder, ip = sys.argv[1:]
     home = unpack(tarball, os.path.join(folder, "home"))
     data = os.path.join(folder, "data")
+    shutil.rmtree(data, ignore_errors=True)
     node = Home(home, ip, settings_of(data))
     medusa = Medusa(node, folder, ip)
     node.start()
@@ -101,7 +102,8 @@ def check(ip, rows):
         fail(f"{len(found)} rows, not {rows}")
     hits = {row.k: row.n for row in cql.execute("SELECT k, n FROM ks.hits")}
     if hits != {k: k for k in range(rows)}:
-        fail(f"{len(hits)} counters, not {rows}")
+        other = [(k, n) for k, n in hits.items() if k != n]
+        fail(f"{len(hits)} counters, not {rows}: {other[:5]}")
     one = cql.execute("SELECT k FROM ks.t WHERE v = 'v7'").one()
     if one is None or one.k != 7:
         fail(f"the index finds {one}")

@@ -60,8 +60,8 @@ fn check(arguments: &mut Arguments) -> Result<String, Refused> {
         .map_err(|error| Refused { notes: lines(&config.notes()), error: error.to_string() })?;
     let mut text = lines(&config.notes());
     let _ = match &file {
-        Some(file) => writeln!(text, "{} starts a node", file.display()),
-        None => writeln!(text, "the built-in defaults start a node"),
+        Some(file) => writeln!(text, "{} is accepted", file.display()),
+        None => writeln!(text, "the built-in defaults are accepted"),
     };
     Ok(text)
 }

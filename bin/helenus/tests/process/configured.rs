@@ -90,7 +90,7 @@ fn a_file_is_checked_without_a_start() {
     let lines: Vec<&str> = said.lines().collect();
     assert!(starts && wrong.is_empty() && lines.len() == 2, "{said}{wrong}");
     assert!(lines[0].starts_with(reason), "{said}");
-    assert_eq!(lines[1], format!("{name} starts a node"));
+    assert_eq!(lines[1], format!("{name} is accepted"));
     // all that is wrong, and what would have no effect beside it
     conf(&place, &format!("{good}start_rpc: true\ncdc_enable: true\n"));
     let (starts, said, wrong) = checked(&path, &[]);
