@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tarfile
 
@@ -106,19 +107,14 @@ class Container:
             shutil.rmtree(os.path.join(data, name), ignore_errors=True)
         log = self.folder + ".log"
         self.process = self.root.start(log, *self.command, **self.env, **variables)
-        health = ["/usr/local/bin/helenus-health"]
+        health = self.root.command("/usr/local/bin/helenus-health", **self.env)
 
         def is_healthy():
             if self.process.poll() is not None:
                 fail(f"{variables}: {open(log, encoding='utf-8').read()}")
-            self.root.said(*health, code=None, **self.env)
-            return self.root_is_healthy(health)
+            return subprocess.run(health, capture_output=True).returncode == 0
 
         until(f"healthy with {variables}", is_healthy)
-
-    def root_is_healthy(self, health):
-        words = self.root.command(*health, **self.env)
-        return os.spawnvp(os.P_WAIT, words[0], words) == 0
 
     def cqlsh(self, statement, ip):
         return self.root.said("cqlsh", ip, "-e", statement, **self.env)

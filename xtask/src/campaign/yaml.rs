@@ -2,7 +2,7 @@
 //! folder? Addresses and directories alone are other ones. Nothing of the files is kept: the
 //! summary is printed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,7 +26,7 @@ pub fn campaign(words: &[&str]) -> Outcome {
     for path in &files {
         let file = one(path)?;
         starts += usize::from(file.outcome == STARTS);
-        for reason in &file.refused {
+        for reason in file.refused.iter().collect::<BTreeSet<_>>() {
             *reasons.entry(reason.clone()).or_default() += 1;
         }
         let name = path.strip_prefix(folder)?.display();
@@ -119,6 +119,9 @@ fn one(path: &Path) -> Outcome<File> {
     }
 }
 
+/// How a line begins about a key that stands twice.
+const DUPLICATE: &str = "duplicate key";
+
 /// How many settings a line says to have no effect.
 fn idle_settings(line: &str) -> usize {
     let named =
@@ -127,7 +130,7 @@ fn idle_settings(line: &str) -> usize {
     names.map_or(0, |names| names.split(", ").count())
 }
 
-/// What stops a start, a reason each: without the file, the line and the value.
+/// What stops a start, a reason each: without the file and the line.
 fn reasons(wrong: &str) -> Vec<String> {
     let lines: Vec<&str> = wrong.lines().collect();
     let all = match lines.as_slice() {
@@ -137,7 +140,9 @@ fn reasons(wrong: &str) -> Vec<String> {
     let reason = |line: &&str| {
         let line = line.trim().trim_start_matches("helenus: ");
         let behind = line.split_once(" line ").and_then(|(_, rest)| rest.split_once(": "));
-        behind.map_or(line, |(_, reason)| reason).to_owned()
+        let reason = behind.map_or(line, |(_, reason)| reason);
+        // whichever: one of them says it
+        if reason.starts_with(DUPLICATE) { format!("{DUPLICATE}s") } else { reason.to_owned() }
     };
     all.iter().map(reason).collect()
 }
