@@ -144,7 +144,7 @@ const STAGES: &[Stage] = &[
     },
     Stage {
         name: "tools",
-        what: "ccm, Medusa and Prometheus on a node of the tarball; the first query from wheel and tarball",
+        what: "ccm, Medusa, Prometheus on the tarball; the first query of wheel, tarball",
         budget_minutes: 4,
         run: tools,
     },
