@@ -97,8 +97,7 @@ impl Network for Machine {
 
 /// `cassandra.yaml`, and Helenus' own file if it stands beside it.
 fn of_files(path: &Path) -> Result<Config, String> {
-    with_files(path, |cassandra, own| Config::from_files(cassandra, own))?
-        .map_err(|error| error.to_string())
+    with_files(path, Config::from_files)?.map_err(|error| error.to_string())
 }
 
 /// What of these files has no effect, be they refused or not.
@@ -106,7 +105,7 @@ fn of_files(path: &Path) -> Result<Config, String> {
 /// # Errors
 /// If one cannot be read.
 pub fn notes_of(path: &Path) -> Result<Vec<String>, String> {
-    with_files(path, |cassandra, own| Config::notes_of_files(cassandra, own))
+    with_files(path, Config::notes_of_files)
 }
 
 fn with_files<T>(
