@@ -115,12 +115,29 @@ fn copied(from: impl Read, to: &mut impl Write) -> std::io::Result<String> {
     Ok(text)
 }
 
+/// Has apt-get install tools that are missing, each given with the package of Debian that has it.
+pub fn install(tools: &[(&str, &str)]) -> Outcome {
+    let names: Vec<&str> = tools.iter().map(|(tool, _)| *tool).collect();
+    if missing(&names).is_empty() {
+        return Ok(());
+    }
+    let packages = tools.iter().map(|(_, package)| *package);
+    let mut apt = Command::new("apt-get");
+    apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
+    run(&mut apt)
+}
+
 /// The Python of the checkout's own virtual environment, made on first use with the drivers'
 /// packages in it.
 pub fn python() -> Outcome<PathBuf> {
+    venv("venv", "conformance/drivers/python/requirements.txt")
+}
+
+/// The Python of a virtual environment of the checkout, made on first use with what a file of the
+/// checkout requires.
+pub fn venv(name: &str, requirements: &str) -> Outcome<PathBuf> {
     need(&["python3"])?;
-    let venv = cache().join("venv");
-    let requirements = root().join("conformance/drivers/python/requirements.txt");
+    let (venv, requirements) = (cache().join(name), root().join(requirements));
     let mark = venv.join(".installed");
     // its scripts name their interpreter by its path: a checkout that moved makes a new one
     let wanted = format!("{}\n{}", venv.display(), std::fs::read_to_string(&requirements)?);

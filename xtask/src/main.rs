@@ -70,6 +70,8 @@ cargo xtask COMMAND
                                every parser under libFuzzer, 20,000,000 inputs
   campaign hostile [SECONDS]   every attack, then what it does to the latency of others
   campaign applications [HOST] DSBulk, JanusGraph, KairosDB, a Spark connector's scan
+  campaign tools [SCRIPT...]   ccm, Medusa, Prometheus; wheel, tarball, deb, image (root)
+  campaign yaml FOLDER         which `cassandra.yaml` files start a node, what stops others
   campaign oracle [--seed N] [--rounds N]
                                generated statements on a Cassandra under JaCoCo and on Helenus
   campaign differences         differences planted in answers, found by the corpus

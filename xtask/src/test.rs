@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench;
 use crate::campaign::{
-    files, forms, fuzz, hostile, power, repair as repaired, streams as streamed,
+    files, forms, fuzz, hostile, power, repair as repaired, streams as streamed, tools as tried,
 };
 use crate::machine::{self, Outcome};
 use crate::node::{self, Node};
@@ -141,6 +141,12 @@ const STAGES: &[Stage] = &[
         what: "every parser under libFuzzer, for a short while",
         budget_minutes: 4,
         run: fuzzing,
+    },
+    Stage {
+        name: "tools",
+        what: "ccm, Medusa, Prometheus on the tarball; the first query of wheel, tarball",
+        budget_minutes: 4,
+        run: tools,
     },
 ];
 
@@ -651,6 +657,12 @@ fn hostile() -> Outcome<Tally> {
         tally.problems.push("the tries at a port of TLS did not all end as they should".to_owned());
     }
     Ok(tally)
+}
+
+/// Each step of a tool's script counts as a check.
+fn tools() -> Outcome<Tally> {
+    let found = tried::short()?;
+    Ok(Tally { passed: found.passed, failed: 0, problems: found.problems })
 }
 
 fn fuzzing() -> Outcome<Tally> {

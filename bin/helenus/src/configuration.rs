@@ -97,13 +97,27 @@ impl Network for Machine {
 
 /// `cassandra.yaml`, and Helenus' own file if it stands beside it.
 fn of_files(path: &Path) -> Result<Config, String> {
+    with_files(path, Config::from_files)?.map_err(|error| error.to_string())
+}
+
+/// What of these files has no effect, be they refused or not.
+///
+/// # Errors
+/// If one cannot be read.
+pub fn notes_of(path: &Path) -> Result<Vec<String>, String> {
+    with_files(path, Config::notes_of_files)
+}
+
+fn with_files<T>(
+    path: &Path,
+    read_both: impl FnOnce(Source<'_>, Option<Source<'_>>) -> T,
+) -> Result<T, String> {
     let own_path = path.with_file_name(OWN_FILE);
     let (name, own_name) = (path.display().to_string(), own_path.display().to_string());
     let text = read_text(path).map_err(|error| format!("{name}: {error}"))?;
     let own = read(&own_path)?;
     let own = own.as_deref().map(|text| Source { name: Some(&own_name), text });
-    let cassandra = Source { name: Some(&name), text: &text };
-    Config::from_files(cassandra, own).map_err(|error| error.to_string())
+    Ok(read_both(Source { name: Some(&name), text: &text }, own))
 }
 
 /// What the command line sets, each as `key=value`.

@@ -1,9 +1,11 @@
 //! `helenus`: a node of Apache Cassandra. Composition only: command line, configuration, shards.
 #![forbid(unsafe_code)]
 
+mod check;
 mod cloud;
 mod configuration;
 mod doctor;
+mod output;
 mod service_manager;
 
 use std::path::PathBuf;
@@ -55,6 +57,8 @@ struct Arguments {
 enum Command {
     /// Says what to change on this machine before a node runs on it.
     Doctor(doctor::Options),
+    /// Says what of a configuration stops the start of a node, and what has no effect. Starts none.
+    CheckConfig(check::Options),
 }
 
 fn run(config: Config, logs: &Logs, demo: bool) -> Result<(), NodeError> {
@@ -105,9 +109,11 @@ fn unix_millis() -> i64 {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    if let Some(Command::Doctor(options)) = &arguments.command {
-        return doctor::run(&arguments, options);
+    let mut arguments = Arguments::parse();
+    match arguments.command.take() {
+        Some(Command::Doctor(options)) => return doctor::run(&arguments, &options),
+        Some(Command::CheckConfig(options)) => return check::run(arguments, options),
+        None => {}
     }
     let demo = arguments.demo;
     let configured = configuration::environment()

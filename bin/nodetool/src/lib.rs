@@ -91,13 +91,20 @@ pub fn main_with(
     out: &mut impl Write,
     err: &mut impl Write,
 ) -> io::Result<u8> {
-    match Options::try_parse_from(line.map(long_option)) {
+    let line = line.filter(|word| !is_of_jvm(word)).map(long_option);
+    match Options::try_parse_from(line) {
         Ok(options) => run(options, out, err),
         Err(e) => {
             write!(err, "{}", e.render())?;
             Ok(BAD_USE)
         }
     }
+}
+
+/// An option of a JVM means nothing here. Cassandra's script takes them wherever they stand, and
+/// Medusa gives one.
+fn is_of_jvm(word: &OsString) -> bool {
+    word.to_str().is_some_and(|word| word.starts_with("-D"))
 }
 
 /// Cassandra's options of one dash and several letters, as options that clap knows.

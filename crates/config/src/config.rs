@@ -367,29 +367,47 @@ impl Config {
 
     /// Keys that are set to other than their default and have no effect here, by name, and why.
     pub fn idle(&self) -> Vec<(&'static str, &'static str)> {
-        let index = Index::new();
-        let set = self.values.iter().filter_map(|(name, value)| Some((index.get(name)?, value)));
-        let idle = |(key, value): (&'static Key, &Value)| {
-            let why = key.standing.no_effect()?;
-            (*value != Value::Null && *value != key.default_value()).then_some((key.name, why))
-        };
-        set.filter_map(idle).collect()
+        idle(&Index::new(), &self.values)
     }
 
     /// What the operator should know of the configuration, a line each: what has no effect, by
     /// reason, and the warnings.
     pub fn notes(&self) -> Vec<String> {
-        let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (key, why) in self.idle() {
-            match by_reason.iter_mut().find(|(reason, _)| *reason == why) {
-                Some((_, keys)) => keys.push(key),
-                None => by_reason.push((why, vec![key])),
-            }
-        }
-        let no_effect = by_reason.iter().map(|(why, keys)| match keys.as_slice() {
-            [key] => format!("the setting {key} has no effect: {why}"),
-            keys => format!("the settings {} have no effect: {why}", keys.join(", ")),
-        });
-        no_effect.chain(self.given.warnings.iter().cloned()).collect()
+        let mut notes = no_effect(self.idle());
+        notes.extend(self.given.warnings.iter().cloned());
+        notes
     }
+
+    /// What has no effect of the same texts that [`Self::from_files`] takes, be they refused or
+    /// not: whoever mends a file wants to know all of it at once.
+    pub fn notes_of_files(cassandra: Source<'_>, own: Option<Source<'_>>) -> Vec<String> {
+        let index = Index::new();
+        let (settings, _) = values::read_both(&index, cassandra, own);
+        no_effect(idle(&index, &settings.values))
+    }
+}
+
+fn idle(index: &Index, values: &Values) -> Vec<(&'static str, &'static str)> {
+    let set = values.iter().filter_map(|(name, value)| Some((index.get(name)?, value)));
+    let idle = |(key, value): (&'static Key, &Value)| {
+        let why = key.standing.no_effect()?;
+        (*value != Value::Null && *value != key.default_value()).then_some((key.name, why))
+    };
+    set.filter_map(idle).collect()
+}
+
+/// A line for each reason.
+fn no_effect(idle: Vec<(&'static str, &'static str)>) -> Vec<String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (key, why) in idle {
+        match by_reason.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, keys)) => keys.push(key),
+            None => by_reason.push((why, vec![key])),
+        }
+    }
+    let line = |(why, keys): &(&str, Vec<&str>)| match keys.as_slice() {
+        [key] => format!("the setting {key} has no effect: {why}"),
+        keys => format!("the settings {} have no effect: {why}", keys.join(", ")),
+    };
+    by_reason.iter().map(line).collect()
 }

@@ -59,7 +59,7 @@ mod upkeep;
 mod views;
 
 pub use error::NodeError;
-pub use life::{NOT_LISTENING, Ready, run_logged_shard, run_shard};
+pub use life::{NOT_LISTENING, Ready, check, run_logged_shard, run_shard};
 pub use log_files::{Logs, LogsEnd};
 pub use memory::Memory;
 pub use message::Message;

@@ -100,6 +100,16 @@ pub async fn run_logged_shard(
     result
 }
 
+/// Looks at what a node looks at first when it starts with this configuration.
+///
+/// # Errors
+/// What would stop that start.
+pub fn check(config: &Config) -> Result<(), NodeError> {
+    storage_options(config, None)?;
+    server_settings(config)?;
+    admin_address(config).map(drop)
+}
+
 /// Makes what a shard has before the node is open.
 fn begin(
     (env, mesh): (&Env, &Mesh<Message>),

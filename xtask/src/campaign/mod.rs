@@ -20,7 +20,9 @@ mod ring;
 mod roundtrip;
 pub mod seeds;
 pub mod streams;
+pub mod tools;
 mod wide;
+mod yaml;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -37,7 +39,8 @@ const USAGE: &str = "campaign KIND [FROM] [COUNT] | campaign KIND --resume (KIND
                      campaign files [SEED [TABLES [compact]]] | campaign files record | \
                      campaign fuzz [RUNS] [--seed N] | campaign hostile [SECONDS] | \
                      campaign oracle [--seed N] [--rounds N] | campaign differences | \
-                     campaign applications [HOST] | campaign compaction [SEED] [SCENARIOS] | \
+                     campaign applications [HOST] | campaign tools [SCRIPT...] | \
+                     campaign yaml FOLDER | campaign compaction [SEED] [SCENARIOS] | \
                      campaign images [SEED [IMAGES]] | campaign wide [ROWS] | \
                      campaign ring [RELEASE [OURS THEIRS CENTERS [FILE...]]] | campaign replace [RELEASE] | campaign streams [RELEASE] | \
                      campaign repair RELEASE [--with incremental] [--only NAME | --list] | \
@@ -65,6 +68,8 @@ pub fn run(args: &[String]) -> Outcome {
         ["compaction", ref rest @ ..] => compaction::campaign(rest),
         ["images", ref rest @ ..] => images::campaign(rest),
         ["applications", ref rest @ ..] => applications::campaign(rest),
+        ["tools", ref rest @ ..] => tools::campaign(rest),
+        ["yaml", ref rest @ ..] => yaml::campaign(rest),
         ["wide", ref rest @ ..] => wide::campaign(rest),
         ["ring", ref rest @ ..] => ring::campaign(rest),
         ["faults", ref rest @ ..] => faults::campaign(rest),

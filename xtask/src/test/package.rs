@@ -45,7 +45,7 @@ const VARIABLES: [(&str, &str, &str, &str); 12] = [
 ];
 
 pub(super) fn run() -> Outcome<Tally> {
-    install_tools()?;
+    machine::install(&TOOLS)?;
     node::build()?;
     node::build_nodetool()?;
     let work = machine::cache().join("run/package");
@@ -69,17 +69,6 @@ pub(super) fn run() -> Outcome<Tally> {
     }
     let _ = fs::remove_dir_all(&work);
     Ok(tally)
-}
-
-fn install_tools() -> Outcome {
-    let names: Vec<&str> = TOOLS.iter().map(|(tool, _)| *tool).collect();
-    if machine::missing(&names).is_empty() {
-        return Ok(());
-    }
-    let packages = TOOLS.iter().map(|(_, package)| *package);
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
-    machine::run(&mut apt)
 }
 
 /// What a command says; it has to succeed.

@@ -15,6 +15,7 @@ use env::real::{self, RealOptions, StartError};
 
 use crate::Arguments;
 use crate::configuration;
+use crate::output::print;
 
 /// The exit code if something is serious.
 const SERIOUS: u8 = 1;
@@ -70,13 +71,6 @@ pub fn run(arguments: &Arguments, options: &Options) -> ExitCode {
 fn failed(error: &str) -> ExitCode {
     eprintln!("helenus: {error}");
     ExitCode::from(COULD_NOT_LOOK)
-}
-
-/// Whoever reads may be gone, as `head` is.
-fn print(text: &str) {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 #[expect(clippy::disallowed_methods, reason = "no shard runs")]

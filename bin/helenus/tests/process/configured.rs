@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::node::{Node, Place};
@@ -69,6 +69,41 @@ fn all_that_stops_the_start_is_said_at_once() {
     for (line, start) in said.lines().zip(&starts) {
         assert!(line.starts_with(start), "{line}\n{start}");
     }
+}
+
+/// What `helenus check-config` prints of a file, and whether it holds that a node starts with it.
+fn checked(path: &Path, more: &[&str]) -> (bool, String, String) {
+    let mut check = Command::new(env!("CARGO_BIN_EXE_helenus"));
+    let done = check.arg("check-config").arg(path).args(more).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (done.status.success(), text(done.stdout), text(done.stderr))
+}
+
+#[test]
+fn a_file_is_checked_without_a_start() {
+    let place = Place::new(47);
+    let good = "listen_address: localhost\nconcurrent_reads: 99\n";
+    let path = conf(&place, good).join("cassandra.yaml");
+    let name = path.display();
+    let reason = "the setting concurrent_reads has no effect: shards serve requests";
+    let (starts, said, wrong) = checked(&path, &[]);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(starts && wrong.is_empty() && lines.len() == 2, "{said}{wrong}");
+    assert!(lines[0].starts_with(reason), "{said}");
+    assert_eq!(lines[1], format!("{name} is accepted"));
+    // all that is wrong, and what would have no effect beside it
+    conf(&place, &format!("{good}start_rpc: true\ncdc_enable: true\n"));
+    let (starts, said, wrong) = checked(&path, &[]);
+    assert!(!starts && said.starts_with(reason) && said.lines().count() == 1, "{said}");
+    let says = ["helenus: 2 settings stop the start:", "line 3: Cassandra 4.0", "line 4: unknown"];
+    assert_eq!(wrong.lines().count(), says.len(), "{wrong}");
+    assert!(wrong.lines().zip(says).all(|(line, says)| line.contains(says)), "{wrong}");
+    // what a node says only once it begins
+    conf(&place, &format!("{good}rpc_address: 192.0.2.1\n"));
+    let (starts, _, wrong) = checked(&path, &[]);
+    assert!(!starts && wrong.contains("rpc_address 192.0.2.1 is not loopback"), "{wrong}");
+    assert!(checked(&path, &["--set", "rpc_address=127.0.0.1"]).0);
+    assert!(!place.data().exists());
 }
 
 #[test]
