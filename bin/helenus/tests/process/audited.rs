@@ -184,7 +184,17 @@ fn entries_are_those_of_cassandra() {
     let found = until(&directory.join("audit/audit.log"), golden.len());
     let host = format!("|host:/{}:7000|source:/127.0.0.1|port:", node.ip);
     assert!(found.iter().all(|entry| entry.contains(&host)), "{found:?}");
-    assert_eq!(normal(&found), golden);
+    // of a syntax error the excerpt is another one
+    let comparable = |entry: &str| match entry.split_once("; line ") {
+        Some((before, _)) => format!("{before}; line"),
+        None => entry.to_owned(),
+    };
+    let found: Vec<String> = normal(&found).iter().map(|entry| comparable(entry)).collect();
+    let golden: Vec<String> = golden.into_iter().map(comparable).collect();
+    for (found, golden) in found.iter().zip(&golden) {
+        assert_eq!(found, golden);
+    }
+    assert_eq!(found.len(), golden.len());
     node.stop();
 }
 
