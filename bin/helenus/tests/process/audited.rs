@@ -153,8 +153,17 @@ fn until(file: &Path, count: usize) -> Vec<String> {
 
 /// A node where one has to log in, with what more is set.
 fn guarded(place: &Place, more: &[&str]) -> Node {
-    let settings =
-        ["--set", "authenticator=PasswordAuthenticator", "--set", "authorizer=CassandraAuthorizer"];
+    let file = place.dir.join("password");
+    fs::write(&file, "cassandra\n").unwrap();
+    let file = format!("first_superuser_password_file={}", file.display());
+    let settings = [
+        "authenticator=PasswordAuthenticator",
+        "authorizer=CassandraAuthorizer",
+        "auth_bcrypt_gensalt_log2_rounds=4",
+        "first_superuser=cassandra",
+        &file,
+    ];
+    let settings: Vec<&str> = settings.into_iter().flat_map(|set| ["--set", set]).collect();
     place.serve(&[&settings, more].concat())
 }
 
