@@ -496,7 +496,7 @@ def locks_that_are_not_served_stop_the_start(door):
     for setting in ('authenticator=MutualTlsAuthenticator', 'authenticator=com.example.Mine', 'authorizer=Mine',
                     'network_authorizer=CassandraNetworkAuthorizer', 'cidr_authorizer=CassandraCIDRAuthorizer',
                     'server_encryption_options.store_type=BCFKS', 'authorizer=CassandraAuthorizer',
-                    'client_encryption_options.store_type=BCFKS', 'audit_logging_options.enabled=true'):
+                    'client_encryption_options.store_type=BCFKS', 'full_query_logging_options.archive_command=x'):
         section = setting.split('.')[0]
         more = {'client_encryption_options': ['client_encryption_options.enabled=true'],
                 'server_encryption_options': ['server_encryption_options.internode_encryption=all']}.get(section, [])

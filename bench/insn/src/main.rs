@@ -87,6 +87,7 @@ fn request<'a>(options: &'a QueryOptions<'a>, deadline: Instant) -> Request<'a> 
         user: None,
         tracing: None,
         guard: OnceCell::new(),
+        observed: None,
         is_shard_aware: false,
     }
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use cql::modify::{CellContext, Modify, Part};
 use cql::{Bind, Limits};
-use protocol::QueryOptions;
 
 use crate::request::Request;
 use crate::shard_context::ShardContext;
@@ -55,10 +54,15 @@ impl Binder {
     }
 
     /// The times of a request, fixed once.
-    pub fn now(&self, options: &QueryOptions<'_>) -> Now {
+    pub fn now(&self, request: &Request<'_>) -> Now {
+        let options = request.options;
         let unique = self.shard.env.unique_micros();
         let seconds = options.now_in_seconds.map_or(unique / 1_000_000, i64::from);
-        Now { timestamp: options.timestamp.unwrap_or(unique), seconds, millis: unique / 1000 }
+        let timestamp = options.timestamp.unwrap_or(unique);
+        if let Some(observed) = &request.observed {
+            observed.see_times(timestamp, seconds);
+        }
+        Now { timestamp, seconds, millis: unique / 1000 }
     }
 
     fn bind<'a>(

@@ -85,6 +85,8 @@ impl Coordinator {
                 Ok((prepared, _)) => prepared,
                 Err(error) => return error.into(),
             };
+            request.see_none();
+            request.see(text, &prepared.plan);
             let metadata = result_metadata(&prepared);
             let began = self.watch.slow.begin(&prepared.plan);
             let outcome = self.run(&prepared, &metadata, &request).await;
@@ -149,6 +151,11 @@ impl Coordinator {
         Ok(info)
     }
 
+    /// What those who log requests want to know of a prepared statement.
+    pub fn observed(&self, id: &[u8]) -> Option<audit::Statement> {
+        self.statements.entry(id).ok().map(|entry| entry.observed())
+    }
+
     /// Runs a prepared statement; also gives its id and the metadata that PREPARE announced.
     pub async fn execute(
         &self,
@@ -163,6 +170,8 @@ impl Coordinator {
             tracing.begin_execute(&entry, request.options);
         }
         loop {
+            request.see_none();
+            request.see(&entry.text, &entry.prepared.plan);
             let given = &request.options.values;
             if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
                 return (error.into(), Some(entry.info.clone()));
@@ -276,6 +285,7 @@ impl Coordinator {
     ) -> Result<Outcome, ErrorResponse> {
         self.check_keyspace(request.options.keyspace)?;
         let keyspace = request.options.keyspace.map(Rc::from).or(request.keyspace.clone());
+        request.see_none();
         let mut statements: Vec<Rc<Entry>> = Vec::with_capacity(batch.len());
         let mut values = Vec::with_capacity(batch.len());
         for entry in batch.entries() {
@@ -288,14 +298,17 @@ impl Coordinator {
                     Rc::new(Entry::new(text, keyspace.as_deref(), prepared, 0))
                 }
             };
+            check_count(&entry.values, &statement.prepared.variables, "There")?;
+            request.see(&statement.text, &statement.prepared.plan);
+            statements.push(statement);
+        }
+        for (entry, statement) in batch.entries().zip(&statements) {
             if !matches!(statement.prepared.plan, Plan::Modify(_)) {
                 return Err(invalid(
                     "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.",
                 ));
             }
-            check_count(&entry.values, &statement.prepared.variables, "There")?;
             values.push(Bound::new(entry.values, &statement.prepared.variables)?);
-            statements.push(statement);
         }
         let kind = match batch.kind {
             BatchKind::Logged => cql::ast::BatchKind::Logged,
@@ -327,7 +340,7 @@ impl Coordinator {
             return Ok(self.paxos.cas(&parts, true, request).await);
         }
         let parts: Vec<_> = modifies.zip(&values).collect();
-        Ok(self.writes.run_batch(kind, &parts, request, self.binder.now(request.options)).await)
+        Ok(self.writes.run_batch(kind, &parts, request, self.binder.now(request)).await)
     }
 }
 

@@ -131,6 +131,7 @@ impl OwnCql {
             user: None,
             tracing: None,
             guard: OnceCell::new(),
+            observed: None,
             is_shard_aware: false,
         };
         let outcome = match &prepared.plan {

@@ -3,11 +3,13 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+use cql::Plan;
 use cql::guard::Guard;
 use env::Instant;
 use protocol::{QueryOptions, Version};
 use storage::Trace;
 
+use crate::observed::Observed;
 use crate::tracing::Tracing;
 
 /// What a request brings beside its statement.
@@ -27,6 +29,8 @@ pub struct Request<'a> {
     pub tracing: Option<Rc<Tracing>>,
     /// Who watches over it: set where the user is known to be an ordinary one.
     pub guard: OnceCell<Rc<Guard>>,
+    /// Who logs it; none where nobody does.
+    pub observed: Option<Rc<Observed>>,
     /// Was its client told of shards, and may ask for metadata as such drivers do?
     pub is_shard_aware: bool,
 }
@@ -35,5 +39,19 @@ impl Request<'_> {
     /// Where what happens is noted.
     pub(crate) fn trace(&self) -> &Trace {
         self.tracing.as_deref().map_or(&Trace::OFF, Tracing::trace)
+    }
+
+    /// Who logs it sees a statement of it.
+    pub(crate) fn see(&self, text: &str, plan: &Plan) {
+        if let Some(observed) = &self.observed {
+            observed.see(text, plan);
+        }
+    }
+
+    /// It is planned, perhaps anew.
+    pub(crate) fn see_none(&self) {
+        if let Some(observed) = &self.observed {
+            observed.forget();
+        }
     }
 }

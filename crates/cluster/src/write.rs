@@ -130,7 +130,7 @@ impl Writes {
     ) -> Result<Write, ErrorResponse> {
         request.guard_write()?;
         self.guardrails.guard_disk(request)?;
-        let now = self.binder.now(request.options);
+        let now = self.binder.now(request);
         let updates = if modify.needs_read() {
             let bound = self.binder.with_bind(values, request, &now, |bind| modify.bind(bind));
             let bound = bound.map_err(cql_error)?;
@@ -160,7 +160,7 @@ impl Writes {
             return self.paxos.cas(&parts(), true, request).await;
         }
         if batch.statements().iter().any(|modify| modify.needs_read()) {
-            let mut now = self.binder.now(request.options);
+            let mut now = self.binder.now(request);
             let timestamp =
                 self.binder.with_bind(values, request, &now, |bind| batch.timestamp(&bind));
             match timestamp {
@@ -169,7 +169,7 @@ impl Writes {
             }
             return self.run_batch(batch.kind(), &parts(), request, now).await;
         }
-        let now = self.binder.now(request.options);
+        let now = self.binder.now(request);
         let bound = self.binder.with_bind(values, request, &now, |bind| batch.updates(bind));
         let bound = bound.map(Write::from).map_err(cql_error);
         self.count_batch(batch.kind(), &bound);

@@ -135,7 +135,8 @@ fn what_we_do_not_serve_stops_the_start() {
         "sstable: { selected_format: bti }",
         "paxos_variant: v2",
         "partition_denylist_enabled: true",
-        "audit_logging_options: { enabled: true }",
+        "audit_logging_options: { enabled: true, archive_command: x }",
+        "full_query_logging_options: { archive_command: x }",
         "default_secondary_index_enabled: false",
         "startup_checks: { check_data_resurrection: { enabled: true } }",
     ] {

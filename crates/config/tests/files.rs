@@ -51,7 +51,7 @@ fn all_that_is_wrong_is_said_at_once_by_line_and_in_the_files_spelling() {
     let text = refusal(
         "start_rpc: true\nnum_tokenz: 4\nread_request_timeout_in_ms: 5s\n\
          authenticator: com.example.Mine\nnum_tokens: 5000\ncluster_name: a\ncluster_name: b\n\
-         audit_logging_options:\n  enabled: true\n  enabledd: true\n\
+         auto_repair:\n  enabled: true\n  enabledd: true\n\
          endpoint_snitch: com.example.Snitch\n",
     );
     let expected = [
@@ -62,8 +62,8 @@ fn all_that_is_wrong_is_said_at_once_by_line_and_in_the_files_spelling() {
         "  line 4: authenticator: \"com.example.Mine\" is not supported: only ",
         "  line 5: num_tokens: \"5000\" is refused: it must be from 1 to 1536",
         "  line 7: duplicate key cluster_name",
-        "  line 9: audit_logging_options.enabled: \"true\" is not supported: only \"false\" is",
-        "  line 10: unknown key audit_logging_options.enabledd",
+        "  line 9: auto_repair.enabled: \"true\" is not supported: only \"false\" is",
+        "  line 10: unknown key auto_repair.enabledd",
         "  line 11: endpoint_snitch: \"com.example.Snitch\" is not supported: only ",
     ];
     for (line, start) in text.lines().zip(expected) {

@@ -78,9 +78,18 @@ pub struct Line {
 impl Line {
     /// Appends it, with its line break.
     pub fn write(&self, format: Format, to: &mut String) {
+        self.write_message(self.message(), format, to);
+    }
+
+    /// The same, with all of its message, however long it is.
+    pub fn write_whole(&self, format: Format, to: &mut String) {
+        self.write_message((&self.message, ""), format, to);
+    }
+
+    fn write_message(&self, message: (&str, &str), format: Format, to: &mut String) {
         match format {
-            Format::Pattern => self.write_pattern(to),
-            Format::Json => self.write_json(to),
+            Format::Pattern => self.write_pattern(message, to),
+            Format::Json => self.write_json(message, to),
         }
     }
 
@@ -97,9 +106,8 @@ impl Line {
         (0..=MESSAGE_BYTES_MAX).rev().find(is_between).unwrap_or(0)
     }
 
-    fn write_pattern(&self, to: &mut String) {
+    fn write_pattern(&self, (message, rest): (&str, &str), to: &mut String) {
         let Self { level, thread, place, .. } = self;
-        let (message, rest) = self.message();
         // writing to a string cannot fail
         let _ = write!(to, "{:<5} [{thread}] {} ", level.name(), date(self.millis));
         let _ = write!(to, "{}:{} - ", place.name(), place.line);
@@ -118,9 +126,8 @@ impl Line {
         to.push('\n');
     }
 
-    fn write_json(&self, to: &mut String) {
+    fn write_json(&self, (message, rest): (&str, &str), to: &mut String) {
         let Self { level, thread, place, .. } = self;
-        let (message, rest) = self.message();
         let (level, time) = (level.name(), date(self.millis));
         let _ = write!(to, r#"{{"level":"{level}","thread":"{thread}","timestamp":"{time}","#);
         to.push_str("\"file\":\"");

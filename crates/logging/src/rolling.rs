@@ -5,12 +5,14 @@ use types::time::format_date;
 
 use crate::line::day;
 
-/// The file that is written.
+/// The log's file.
 pub const FILE: &str = "system.log";
 
 /// How files roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// The file that is written.
+    pub file: &'static str,
     /// Bytes of a file that end it.
     pub file_bytes: u64,
     /// Days whose files are kept; 0: all.
@@ -50,10 +52,11 @@ impl Rolling {
 
     /// The name that the file gets, beside these: of the day on which it was begun.
     pub fn rolled_name(&self, names: &[String]) -> String {
-        let indexes = names.iter().filter_map(|name| rolled(name));
+        let file = self.settings.file;
+        let indexes = names.iter().filter_map(|name| rolled(name, file));
         let of_day = indexes.filter(|(date, _)| **date == format_date(self.day));
         let index = of_day.map(|(_, index)| index + 1).max().unwrap_or(0);
-        format!("{FILE}.{}.{index}", format_date(self.day))
+        format!("{file}.{}.{index}", format_date(self.day))
     }
 
     /// The rolled file takes another name, and a new one is begun.
@@ -64,7 +67,7 @@ impl Rolling {
     /// Which rolled files go at this time, of all files with their bytes.
     pub fn expired(&self, files: &[(String, u64)], millis: i64) -> Vec<String> {
         let kept = |(name, bytes): &(String, u64)| {
-            let (date, index) = rolled(name)?;
+            let (date, index) = rolled(name, self.settings.file)?;
             Some((date.to_owned(), index, name.clone(), *bytes))
         };
         let mut found: Vec<_> = files.iter().filter_map(kept).collect();
@@ -84,9 +87,9 @@ impl Rolling {
     }
 }
 
-/// Day and number of a rolled file, by its name; of another file none.
-fn rolled(name: &str) -> Option<(&str, u64)> {
-    let (date, index) = name.strip_prefix(FILE)?.strip_prefix('.')?.split_once('.')?;
+/// Day and number of a file that has rolled, by its name; of another file none.
+fn rolled<'a>(name: &'a str, file: &str) -> Option<(&'a str, u64)> {
+    let (date, index) = name.strip_prefix(file)?.strip_prefix('.')?.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = date.split('-').collect();
     let lengths = parts.iter().map(|part| part.len());

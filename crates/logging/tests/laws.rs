@@ -180,7 +180,7 @@ fn names_with_a_level_are_bounded() {
     assert!(matches!(levels.set("gossip", "WARN"), SetLevel::Set(_)));
 }
 
-const KEEP: Settings = Settings { file_bytes: 100, days: 7, total_bytes: 1000 };
+const KEEP: Settings = Settings { file: FILE, file_bytes: 100, days: 7, total_bytes: 1000 };
 
 #[test]
 fn a_file_rolls_by_size_and_by_day() {

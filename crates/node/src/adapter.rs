@@ -10,13 +10,19 @@ use server::{
     RowsAnswer, metadata_form,
 };
 
+use crate::request_logs::{RequestLogs, Watched};
+
 /// A shard, as its server sees it.
-pub(crate) struct Handler(pub Rc<Shard>);
+pub(crate) struct Handler {
+    pub shard: Rc<Shard>,
+    pub logs: Rc<RequestLogs>,
+}
 
 fn request<'a>(
     context: &Context,
     options: &'a QueryOptions<'a>,
     tracing: &Option<Rc<Tracing>>,
+    watched: &Option<Watched>,
 ) -> Request<'a> {
     Request {
         keyspace: context.session.keyspace(),
@@ -26,6 +32,7 @@ fn request<'a>(
         user: context.session.user(),
         tracing: tracing.clone(),
         guard: OnceCell::new(),
+        observed: watched.as_ref().map(|watched| Rc::clone(&watched.observed)),
         is_shard_aware: context.session.is_shard_aware,
     }
 }
@@ -57,15 +64,20 @@ fn told(context: &Context, tracing: &Option<Rc<Tracing>>) -> Option<[u8; 16]> {
 
 impl Handler {
     fn start_tracing(&self, context: &Context) -> Option<Rc<Tracing>> {
-        self.0.tracer().start(context.tracing, context.session.remote.ip())
+        self.shard.tracer().start(context.tracing, context.session.remote.ip())
     }
 }
 
 impl server::Coordinator for Handler {
     async fn query(&self, context: &Context, text: &str, options: &QueryOptions<'_>) -> Outcome {
-        let tracing = self.start_tracing(context);
-        let result = self.0.coordinator().query(text, request(context, options, &tracing)).await;
-        self.0.tracer().end(tracing.as_ref(), &result);
+        let (tracing, watched) = (self.start_tracing(context), self.logs.watch());
+        let asked = request(context, options, &tracing, &watched);
+        let result = self.shard.coordinator().query(text, asked).await;
+        self.shard.tracer().end(tracing.as_ref(), &result);
+        if let Some(watched) = &watched {
+            let error = result.result.as_ref().err();
+            Box::pin(self.logs.query(context, (text, options), watched, error)).await;
+        }
         let skip = options.skip_metadata;
         let form = |_: &_| if skip { MetadataForm::Skipped } else { MetadataForm::Full };
         outcome(result, told(context, &tracing), form)
@@ -77,7 +89,10 @@ impl server::Coordinator for Handler {
         text: &str,
         keyspace: Option<&str>,
     ) -> PrepareOutcome {
-        if let Err(error) = self.0.coordinator().check_keyspace(keyspace) {
+        if let Err(error) = self.shard.coordinator().check_keyspace(keyspace) {
+            if self.logs.watch().is_some() {
+                Box::pin(self.logs.prepare(context, text, Err(&error))).await;
+            }
             return PrepareOutcome { result: Err(error), warnings: Vec::new(), tracing: None };
         }
         let tracing = self.start_tracing(context);
@@ -89,8 +104,12 @@ impl server::Coordinator for Handler {
         let within = keyspace.or(session.as_deref());
         let shards = context.session.is_shard_aware;
         let result =
-            self.0.coordinator().prepare(text, within, shards, of, user, &mut warnings).await;
-        self.0.tracer().end_prepare(tracing.as_ref());
+            self.shard.coordinator().prepare(text, within, shards, of, user, &mut warnings).await;
+        self.shard.tracer().end_prepare(tracing.as_ref());
+        if self.logs.watch().is_some() {
+            let ended = result.as_ref().map(|info| self.shard.coordinator().observed(&info.id));
+            Box::pin(self.logs.prepare(context, text, ended)).await;
+        }
         let result = result.map(|info| {
             warnings.extend(info.warnings);
             if let Some(warning) = info.use_warning
@@ -109,15 +128,19 @@ impl server::Coordinator for Handler {
     }
 
     async fn execute(&self, context: &Context, execute: &Execute<'_>) -> Outcome {
-        let tracing = self.start_tracing(context);
-        let request = request(context, execute.options, &tracing);
-        let (mut result, info) = self.0.coordinator().execute(execute.id, request).await;
+        let (tracing, watched) = (self.start_tracing(context), self.logs.watch());
+        let request = request(context, execute.options, &tracing, &watched);
+        let (mut result, info) = self.shard.coordinator().execute(execute.id, request).await;
+        if let Some(watched) = &watched {
+            let error = result.result.as_ref().err();
+            Box::pin(self.logs.execute(context, execute.options, watched, error)).await;
+        }
         if let Some(warning) = info.as_ref().and_then(|info| info.use_warning.as_ref())
             && !context.session.was_warned_of_use()
         {
             result.warnings.insert(0, warning.to_string());
         }
-        self.0.tracer().end(tracing.as_ref(), &result);
+        self.shard.tracer().end(tracing.as_ref(), &result);
         let version = context.session.version;
         outcome(result, told(context, &tracing), |page| match &info {
             // drivers must not take the columns of one execution for those of the next
@@ -128,7 +151,7 @@ impl server::Coordinator for Handler {
     }
 
     fn authentication(&self) -> Authentication {
-        match self.0.auth().authenticates() {
+        match self.shard.auth().authenticates() {
             true => Authentication::Required("org.apache.cassandra.auth.PasswordAuthenticator"),
             false => Authentication::None,
         }
@@ -139,15 +162,23 @@ impl server::Coordinator for Handler {
         context: &Context,
         token: &[u8],
     ) -> Result<AuthStep, ErrorResponse> {
-        let user = self.0.auth().log_in(token, context.session.remote.ip()).await?;
-        Ok(AuthStep::Success { user, token: None })
+        let user = self.shard.auth().log_in(token, context.session.remote.ip()).await;
+        if self.logs.watch().is_some() {
+            let ended = user.as_ref().map(|user| &**user);
+            Box::pin(self.logs.login(context, ended)).await;
+        }
+        Ok(AuthStep::Success { user: user?, token: None })
     }
 
     async fn batch(&self, context: &Context, batch: &Batch<'_>) -> Outcome {
-        let tracing = self.start_tracing(context);
-        let result =
-            self.0.coordinator().batch(batch, request(context, &batch.options, &tracing)).await;
-        self.0.tracer().end(tracing.as_ref(), &result);
+        let (tracing, watched) = (self.start_tracing(context), self.logs.watch());
+        let asked = request(context, &batch.options, &tracing, &watched);
+        let result = self.shard.coordinator().batch(batch, asked).await;
+        self.shard.tracer().end(tracing.as_ref(), &result);
+        if let Some(watched) = &watched {
+            let error = result.result.as_ref().err();
+            Box::pin(self.logs.batch(context, batch, watched, error)).await;
+        }
         outcome(result, told(context, &tracing), |_| MetadataForm::Full)
     }
 }

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::NodeError;
 use crate::message::Message;
 use crate::mode::Mode;
+use crate::request_logs::RequestLogs;
 use crate::settings::server_settings;
 
 /// How long requests in flight may take when clients are served no more.
@@ -28,6 +29,7 @@ pub(crate) struct ClientServer {
     env: Env,
     config: Arc<Config>,
     shard: Rc<Shard>,
+    logs: Rc<RequestLogs>,
     others: Remote<ClientServer>,
     mesh: Mesh<Message>,
     mode: Rc<Mode>,
@@ -44,7 +46,8 @@ impl ClientServer {
     /// Serves nobody yet. `hub` tells clients of changes.
     pub fn new(
         context: &Context,
-        (shard, others): (&Rc<Shard>, Remote<Self>),
+        (shard, logs): (&Rc<Shard>, &Rc<RequestLogs>),
+        others: Remote<Self>,
         mode: &Rc<Mode>,
         hub: EventHub,
         tls: Option<&Tls>,
@@ -53,6 +56,7 @@ impl ClientServer {
             env: context.env.clone(),
             config: Arc::clone(&context.config),
             shard: Rc::clone(shard),
+            logs: Rc::clone(logs),
             others,
             mesh: context.mesh.clone(),
             mode: Rc::clone(mode),
@@ -176,7 +180,7 @@ impl ClientServer {
         let server = Server::start(
             &self.env,
             settings,
-            Rc::new(Handler(Rc::clone(&self.shard))),
+            Rc::new(Handler { shard: Rc::clone(&self.shard), logs: Rc::clone(&self.logs) }),
             self.hub.clone(),
             &self.registry,
             self.limits.clone(),

@@ -34,6 +34,7 @@ async fn execute(shard: &Rc<Shard>, text: &str) -> Result<(), String> {
         user: None,
         tracing: None,
         guard: OnceCell::new(),
+        observed: None,
         is_shard_aware: false,
     };
     let outcome = shard.coordinator().query(text, request).await;

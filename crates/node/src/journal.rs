@@ -13,6 +13,7 @@ use metrics::Level;
 use storage::shards::{Remote, Stopping};
 
 use crate::log_files::Logs;
+use crate::request_writer::RequestWriter;
 
 /// Who says what the log has.
 const LOGGER: &str = "helenus.node";
@@ -109,6 +110,11 @@ impl Journal {
     /// Do lines go anywhere but to `system_logs`?
     pub fn is_written(&self) -> bool {
         self.logs.are_written()
+    }
+
+    /// What writes the logs of requests, where anything does.
+    pub fn request_writer(&self) -> Option<&RequestWriter> {
+        self.logs.request_writer()
     }
 
     /// Has the log's file opened again.

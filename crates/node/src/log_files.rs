@@ -8,16 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use config::Config;
-use env::real::{AppendFile, BlockingFiles, Spool, SpoolEnd};
-use logging::{FILE, Format, Line, Place, Rolling, Settings, Thread};
+use env::real::{BlockingFiles, Spool, SpoolEnd};
+use logging::{FILE, Format, Line, Place, Thread};
 use metrics::Level;
+
+use crate::log_file::{LogFile, format_of};
+use crate::request_writer::{RequestWriter, Sinks};
 
 /// Lines that wait to be written, at most.
 const QUEUE_LINES_MAX: usize = 4096;
-/// A file that rolls is not smaller, whatever `log_file_size` says.
-const FILE_BYTES_MIN: u64 = 1 << 10;
-/// After a failure the file is tried again so late.
-const RETRY_MILLIS: i64 = 5_000;
 /// How long the end of the process waits for the last lines.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -29,11 +28,15 @@ pub struct Logs(Option<Outlet>);
 struct Outlet {
     spool: Spool<Line>,
     reopen: Arc<AtomicBool>,
+    requests: RequestWriter,
 }
 
 /// What [`Logs::finish`] waits for.
 #[derive(Debug)]
-pub struct LogsEnd(SpoolEnd);
+pub struct LogsEnd {
+    log: SpoolEnd,
+    requests: SpoolEnd,
+}
 
 impl Logs {
     /// Lines stay in memory, where `system_views.system_logs` has them: so do simulated nodes.
@@ -57,8 +60,15 @@ impl Logs {
                 writer.write(lines, dropped);
             })
         };
-        let (spool, end) = Spool::start("log", QUEUE_LINES_MAX, open)?;
-        Ok((Self(Some(Outlet { spool, reopen })), LogsEnd(end)))
+        let (spool, log) = Spool::start("log", QUEUE_LINES_MAX, open)?;
+        let (writer, requests) = RequestWriter::start(config)?;
+        let outlet = Outlet { spool, reopen, requests: writer };
+        Ok((Self(Some(outlet)), LogsEnd { log, requests }))
+    }
+
+    /// What writes the logs of requests, where anything does.
+    pub(crate) fn request_writer(&self) -> Option<&RequestWriter> {
+        self.0.as_ref().map(|outlet| &outlet.requests)
     }
 
     /// Do lines go anywhere?
@@ -78,6 +88,7 @@ impl Logs {
         if let Some(outlet) = &self.0 {
             outlet.reopen.store(true, Ordering::Release);
             outlet.spool.wake();
+            outlet.requests.tell(Sinks::reopen);
         }
     }
 
@@ -90,9 +101,10 @@ impl Logs {
     }
 
     /// Waits until what was said is written, for a while at the most; not on a shard.
-    pub fn finish(&self, LogsEnd(end): &LogsEnd) {
+    pub fn finish(&self, end: &LogsEnd) {
         if let Some(outlet) = &self.0 {
-            outlet.spool.finish(end, PATIENCE);
+            outlet.requests.finish(&end.requests, PATIENCE);
+            outlet.spool.finish(&end.log, PATIENCE);
         }
     }
 }
@@ -108,25 +120,9 @@ struct Writer {
     text: String,
 }
 
-/// `system.log`.
-struct LogFile {
-    directory: PathBuf,
-    settings: Settings,
-    /// None while it cannot be opened.
-    open: Option<(AppendFile, Rolling)>,
-    /// When it failed last, in milliseconds since 1970.
-    failed: Option<i64>,
-}
-
 impl Writer {
     fn open(files: BlockingFiles, config: &Config) -> io::Result<Self> {
         let lookup = config.lookup();
-        let size = |key: &str| u64::try_from(lookup.number(key)).unwrap_or_default();
-        let settings = Settings {
-            file_bytes: size("log_file_size").max(FILE_BYTES_MIN),
-            days: u32::try_from(lookup.number("log_history_days")).unwrap_or(u32::MAX),
-            total_bytes: size("log_total_size"),
-        };
         let directory = config.is_set("log_directory").then(|| lookup.word("log_directory"));
         let to = lookup.word("log_to");
         let file = match (directory, to.as_str()) {
@@ -145,25 +141,19 @@ impl Writer {
                     );
                     io::Error::new(error.kind(), what)
                 };
-                files.create_dir_all(&directory).map_err(cannot)?;
-                let mut file =
-                    LogFile { directory: directory.clone(), settings, open: None, failed: None };
-                file.open(&files, 0).map_err(cannot)?;
+                let mut file = LogFile::system(config, directory.clone());
+                file.begin(&files).map_err(cannot)?;
                 Some(file)
             }
         };
-        let format = match lookup.word("log_format").as_str() {
-            "json" => Format::Json,
-            _ => Format::Pattern,
-        };
+        let format = format_of(config);
         let prints = to != "file";
         Ok(Self { files, format, prints, file, lost: 0, text: String::new() })
     }
 
     fn reopen(&mut self) {
         if let Some(file) = &mut self.file {
-            file.open = None;
-            file.failed = None;
+            file.reopen();
         }
     }
 
@@ -201,79 +191,5 @@ impl Writer {
             0 => 0,
             failed => failed + told - u64::from(told > 0).min(failed),
         };
-    }
-}
-
-impl LogFile {
-    fn path(&self) -> PathBuf {
-        self.directory.join(FILE)
-    }
-
-    fn open(&mut self, files: &BlockingFiles, millis: i64) -> io::Result<()> {
-        let file = files.append(&self.path())?;
-        let (bytes, modified) = file.state()?;
-        let rolling = Rolling::new(self.settings, bytes, modified.unwrap_or(millis));
-        self.open = Some((file, rolling));
-        Ok(())
-    }
-
-    fn ensure(&mut self, files: &BlockingFiles, millis: i64) -> io::Result<()> {
-        match self.open {
-            Some(_) => Ok(()),
-            None => self.open(files, millis),
-        }
-    }
-
-    /// Writes a line; false, if it cannot.
-    fn write(&mut self, files: &BlockingFiles, bytes: &[u8], millis: i64) -> bool {
-        if self.failed.is_some_and(|at| (0..RETRY_MILLIS).contains(&(millis - at))) {
-            return false;
-        }
-        match self.try_write(files, bytes, millis) {
-            Ok(()) => {
-                self.failed = None;
-                true
-            }
-            Err(error) => {
-                if self.failed.is_none() {
-                    let path = self.path();
-                    let path = path.display();
-                    files.complain(&format!(
-                        "cannot write the log {path}: {error}; trying again every 5 s"
-                    ));
-                }
-                self.failed = Some(millis);
-                self.open = None;
-                false
-            }
-        }
-    }
-
-    fn try_write(&mut self, files: &BlockingFiles, bytes: &[u8], millis: i64) -> io::Result<()> {
-        self.ensure(files, millis)?;
-        if self.open.as_ref().is_some_and(|(_, rolling)| rolling.is_due(millis)) {
-            self.roll(files, millis)?;
-        }
-        if let Some((file, rolling)) = &mut self.open {
-            file.write(bytes)?;
-            rolling.wrote(bytes.len() as u64, millis);
-        }
-        Ok(())
-    }
-
-    /// Gives the file another name, begins a new one and removes old ones.
-    fn roll(&mut self, files: &BlockingFiles, millis: i64) -> io::Result<()> {
-        let Some((_, mut rolling)) = self.open.take() else { return Ok(()) };
-        let found = files.files(&self.directory)?;
-        let names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
-        let name = rolling.rolled_name(&names);
-        files.rename(&self.path(), &self.directory.join(name))?;
-        rolling.rolled(millis);
-        for name in rolling.expired(&files.files(&self.directory)?, millis) {
-            // one that stays is looked at again at the next roll
-            let _ = files.remove(&self.directory.join(name));
-        }
-        self.open = Some((files.append(&self.path())?, rolling));
-        Ok(())
     }
 }

@@ -29,6 +29,7 @@ use crate::mode::Mode;
 use crate::operator::Operations;
 use crate::peers::{PeerListeners, reach_peers};
 use crate::pools::Pools;
+use crate::request_logs::RequestLogs;
 use crate::ring_entry::RingEntry;
 use crate::saved_caches::SavedCaches;
 use crate::scrape::Scrape;
@@ -65,7 +66,9 @@ impl Node {
         reach_peers(context, &shard, encryption.of(Of::Nodes));
         let mode = Rc::new(Mode::new(env));
         let tls = encryption.of(Of::Clients);
-        let clients = ClientServer::new(context, (&shard, components.remote()), &mode, hub, tls);
+        let request_logs = RequestLogs::new(context, &shard, components.remote());
+        let served = (&shard, &request_logs);
+        let clients = ClientServer::new(context, served, components.remote(), &mode, hub, tls);
         let failures = Failures::new(env, journal, &clients);
         let metrics = MetricsView::new(context, &shard, components.remote());
         let caches = Caches::new(engine, components.remote());
@@ -80,6 +83,7 @@ impl Node {
         let views = SystemViews::show(context, (&shard, &clients), shown.0, shown.1);
         components.add(&encryption);
         components.add(&clients);
+        components.add(&request_logs);
         components.add(&failures);
         components.add(&metrics);
         components.add(&caches);
@@ -91,6 +95,7 @@ impl Node {
             started: context.started,
             shard: Rc::clone(&shard),
             journal: Rc::clone(journal),
+            request_logs,
             mode,
             drain: Rc::clone(&drain),
             clients: Rc::clone(&clients),

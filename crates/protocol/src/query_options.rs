@@ -1,8 +1,13 @@
 //! What comes with a statement: consistency, values, paging, timestamps.
 
 use crate::{
-    consistency::Consistency, error::ProtocolError, paging_state::PagingState, reader::Reader,
-    values::Values, version::Version,
+    consistency::Consistency,
+    error::ProtocolError,
+    paging_state::PagingState,
+    put,
+    reader::Reader,
+    values::{Value, Values},
+    version::Version,
 };
 
 /// Bits of the flags of query options (specification, section 4.1.4).
@@ -96,6 +101,56 @@ impl<'a> QueryOptions<'a> {
         Ok(options)
     }
 
+    /// Writes them, as a client of a version sends them; what the version has no room for is left
+    /// out.
+    pub fn write(&self, version: Version, out: &mut Vec<u8>) {
+        let mut flags = 0;
+        let mut set = |bit, is_set| flags |= if is_set { bit } else { 0 };
+        let is_five = version >= Version::V5;
+        let serial = Some(self.serial_consistency).filter(|level| *level != Consistency::Serial);
+        let page_size = self.page_size.filter(|size| *size >= 0);
+        set(flag::VALUES, !self.values.is_empty());
+        set(flag::NAMES, self.values.is_named());
+        set(flag::SKIP_METADATA, self.skip_metadata);
+        set(flag::PAGE_SIZE, page_size.is_some());
+        set(flag::PAGING_STATE, self.paging_state.is_some());
+        set(flag::SERIAL_CONSISTENCY, serial.is_some());
+        set(flag::TIMESTAMP, self.timestamp.is_some());
+        set(flag::KEYSPACE, is_five && self.keyspace.is_some());
+        set(flag::NOW_IN_SECONDS, is_five && self.now_in_seconds.is_some());
+        put::consistency(out, self.consistency);
+        match is_five {
+            true => out.extend_from_slice(&flags.to_be_bytes()),
+            false => put::u8(out, flags as u8),
+        }
+        if !self.values.is_empty() {
+            put::count(out, self.values.len());
+            for (name, value) in self.values.named() {
+                if self.values.is_named() {
+                    put::string(out, name);
+                }
+                match value {
+                    Value::Null => put::i32(out, put::NULL),
+                    Value::Unset => put::i32(out, put::UNSET),
+                    Value::Bytes(bytes) => put::bytes(out, bytes),
+                }
+            }
+        }
+        page_size.into_iter().for_each(|size| put::i32(out, size));
+        if let Some(state) = &self.paging_state {
+            let mut bytes = Vec::new();
+            state.write(version, &mut bytes);
+            put::bytes(out, &bytes);
+        }
+        serial.into_iter().for_each(|level| put::consistency(out, level));
+        self.timestamp.into_iter().for_each(|timestamp| put::i64(out, timestamp));
+        if is_five {
+            self.keyspace.into_iter().for_each(|keyspace| put::string(out, keyspace));
+            let now = self.now_in_seconds.into_iter();
+            now.for_each(|now| out.extend_from_slice(&now.to_be_bytes()));
+        }
+    }
+
     /// Refuses a page size of zero, as QUERY and EXECUTE do and BATCH does not.
     pub(crate) fn check_page_size(self) -> Result<Self, ProtocolError> {
         if self.page_size == Some(0) { Err(ProtocolError::PageSize) } else { Ok(self) }
@@ -104,5 +159,47 @@ impl<'a> QueryOptions<'a> {
     /// Rows per page where the client asked for pages.
     pub fn rows_per_page(&self) -> Option<u32> {
         self.page_size.and_then(|size| u32::try_from(size).ok()).filter(|size| *size > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written is read as it was.
+    #[test]
+    fn options_come_back() {
+        for version in [Version::V3, Version::V4, Version::V5] {
+            let mut sent = Vec::new();
+            let full = QueryOptions {
+                consistency: Consistency::LocalQuorum,
+                serial_consistency: Consistency::LocalSerial,
+                skip_metadata: true,
+                page_size: Some(7),
+                timestamp: Some(-4711),
+                keyspace: Some("\u{e9}"),
+                now_in_seconds: Some(1_795_989_621),
+                ..QueryOptions::default()
+            };
+            full.write(version, &mut sent);
+            let read = QueryOptions::parse(&mut Reader::new(&sent), version).unwrap();
+            let mut again = Vec::new();
+            read.write(version, &mut again);
+            assert_eq!(sent, again);
+            assert_eq!(read.page_size, full.page_size);
+            assert_eq!(read.timestamp, full.timestamp);
+            assert_eq!(read.serial_consistency, full.serial_consistency);
+            assert_eq!(read.keyspace, full.keyspace.filter(|_| version >= Version::V5));
+        }
+        let named =
+            [&[0, 1, 0x41, 0, 3][..], b"\0\x01a\0\0\0\x01x", b"\0\x01b\xff\xff\xff\xff"].concat();
+        let named = [&named[..], b"\0\x01c\xff\xff\xff\xfe"].concat();
+        let read = QueryOptions::parse(&mut Reader::new(&named), Version::V4).unwrap();
+        let mut again = Vec::new();
+        read.write(Version::V4, &mut again);
+        assert_eq!(named, again);
+        let mut least = Vec::new();
+        QueryOptions::default().write(Version::V4, &mut least);
+        assert_eq!(least, [0, 1, 0]);
     }
 }

@@ -3,8 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use protocol::client::{self, Answer, Body, Call, OwnedRows, Parameters, Response};
-use protocol::{Consistency, Decoder, Direction, ErrorDetail, Limits, Outcome, Started, Version};
+use protocol::client::{
+    self, Answer, BatchItem, BatchRequest, Body, BoundValue, Call, OwnedRows, Parameters, Response,
+};
+use protocol::{
+    BatchKind, Consistency, Decoder, Direction, ErrorDetail, Limits, Outcome, Started, Version,
+};
 
 use crate::node::PATIENCE;
 
@@ -25,12 +29,16 @@ impl Client {
 
     /// Connects as a role.
     pub fn connect_as(ip: &str, user: &str, password: &str) -> Self {
+        Self::try_connect_as(ip, user, password).expect("a login")
+    }
+
+    /// Connects as a role, if it may.
+    pub fn try_connect_as(ip: &str, user: &str, password: &str) -> Option<Self> {
         let (mut client, first) = Self::begin(ip);
         assert!(matches!(first, Body::Authenticate(_)), "{first:?}");
         let token = format!("\0{user}\0{password}");
         let answer = client.call(|out, call| client::auth_response(out, call, token.as_bytes()));
-        assert!(matches!(answer.body, Body::AuthSuccess(_)), "{:?}", answer.body);
-        client
+        matches!(answer.body, Body::AuthSuccess(_)).then_some(client)
     }
 
     fn begin(ip: &str) -> (Self, Body) {
@@ -78,10 +86,22 @@ impl Client {
 
     /// Prepares a statement; its id.
     pub fn prepare(&mut self, text: &str) -> Vec<u8> {
+        self.try_prepare(text).expect("a statement")
+    }
+
+    /// Prepares a statement; its id, if it makes sense.
+    pub fn try_prepare(&mut self, text: &str) -> Option<Vec<u8>> {
         match self.call(|out, call| client::prepare(out, call, text, None)).body {
-            Body::Result(Answer::Prepared(prepared)) => prepared.id,
-            other => panic!("{text}: {other:?}"),
+            Body::Result(Answer::Prepared(prepared)) => Some(prepared.id),
+            _ => None,
         }
+    }
+
+    /// Runs a batch, well or not.
+    pub fn batch(&mut self, kind: BatchKind, items: Vec<(BatchItem, Vec<BoundValue>)>) {
+        let parameters = Parameters::at(Consistency::One);
+        let batch = BatchRequest { kind, items, parameters };
+        self.call(|out, call| client::batch(out, call, &batch));
     }
 
     /// Runs a prepared statement; a page of its rows, or no rows.

@@ -50,7 +50,7 @@ fn the_files_that_cassandra_ships_start_a_node() {
 fn all_that_stops_the_start_is_said_at_once() {
     let place = Place::new(43);
     let yaml = "start_rpc: true\nnum_tokenz: 4\nauthenticator: com.example.Mine\n\
-                audit_logging_options:\n  enabled: true\n";
+                auto_repair:\n  enabled: true\n";
     let conf = conf(&place, yaml);
     std::fs::write(conf.join("helenus.yaml"), "\ncluster_name: mine\n").unwrap();
     let path = conf.join("cassandra.yaml");
@@ -62,7 +62,7 @@ fn all_that_stops_the_start_is_said_at_once() {
         format!("  {name} line 1: Cassandra 4.0 dropped start_rpc: set start_native_transport"),
         format!("  {name} line 2: unknown key num_tokenz: did you mean num_tokens?"),
         format!("  {name} line 3: authenticator: \"com.example.Mine\" is not supported: only "),
-        format!("  {name} line 5: audit_logging_options.enabled: \"true\" is not supported: only "),
+        format!("  {name} line 5: auto_repair.enabled: \"true\" is not supported: only "),
         format!("  {} line 2: cluster_name is a key of ", conf.join("helenus.yaml").display()),
     ];
     assert_eq!((code, said.lines().count()), (Some(1), starts.len()), "{said}");

@@ -5,6 +5,7 @@
     reason = "looks at a process from outside: a client, an operator and a terminal, none of them on a shard"
 )]
 
+mod audited;
 mod client;
 mod configured;
 mod dashboards;

@@ -7,6 +7,7 @@ mod hints;
 mod network;
 mod node;
 mod repair;
+mod request_logs;
 mod ring;
 mod settings;
 mod snapshots;
@@ -67,6 +68,7 @@ pub async fn ask_watched<O: Operator>(
         Verb::Network(verb) => network::ask(operator, verb).await,
         Verb::Node(verb) => node::ask(operator, verb).await,
         Verb::Repair(verb) => return repair::ask(env, operator, verb, watcher).await,
+        Verb::RequestLogs(verb) => request_logs::ask(operator, verb).await,
         Verb::Ring(verb) => return ring::ask(operator, verb).await,
         Verb::Settings(verb) => settings::ask(operator, verb).await,
         Verb::Snapshots(verb) => return snapshots::ask(env, operator, verb).await,

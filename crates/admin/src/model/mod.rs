@@ -14,6 +14,7 @@ mod node;
 mod outcome;
 mod plan;
 mod repair;
+mod request_logs;
 mod ring;
 mod settings;
 mod shown;
@@ -43,6 +44,7 @@ pub use repair::{
     RepairEvents, RepairOrder, RepairScope, RepairSession, RepairStarted, RepairStats,
     RepairedSection, WatchedRepair,
 };
+pub use request_logs::{LogChanges, RequestLog};
 pub use ring::{
     Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf,
     RangeReplica, RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,

@@ -11,8 +11,8 @@ use super::{
     AutoCompaction, ClientConnection, ClusterView, CompactionStats, DataFile, Decommission,
     Endpoint, ExcessJobs, FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, LoggerLevel,
     MovePlan, NetStats, NodeInfo, PastCompaction, PendingHints, PendingStats, PoolStats,
-    ProxyHistograms, RecentClient, Release, RepairCleanup, RepairSession, RepairStats, Ring,
-    RingRanges, Setting, SnapshotDetails, StreamLimits, TableHistograms, Thresholds, Timeout,
+    ProxyHistograms, RecentClient, Release, RepairCleanup, RepairSession, RepairStats, RequestLog,
+    Ring, RingRanges, Setting, SnapshotDetails, StreamLimits, TableHistograms, Thresholds, Timeout,
     WatchedRepair,
 };
 
@@ -159,6 +159,8 @@ pub enum Shown {
         /// Of requests that nobody asked to be traced.
         share: f64,
     },
+    /// `getauditlog`, `getfullquerylog`
+    RequestLog(RequestLog),
     /// `getlogginglevels`
     LoggingLevels(Vec<LoggerLevel>),
     /// `setlogginglevel`, of names under which the node logs nothing.

@@ -12,6 +12,6 @@ pub use guardrails::{Category, GuardrailFilter};
 pub use reply::{Mismatch, Reply};
 pub use verb::{
     AccessVerb, CachesVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RateUnit,
-    RepairArguments, RepairVerb, RingVerb, SSTablesVerb, Selection, SettingsVerb, Share,
-    SnapshotsVerb, StatsFormat, StreamLimit, TableFilter, TablesVerb, Verb, VerbError, help,
+    RepairArguments, RepairVerb, RequestLogsVerb, RingVerb, SSTablesVerb, Selection, SettingsVerb,
+    Share, SnapshotsVerb, StatsFormat, StreamLimit, TableFilter, TablesVerb, Verb, VerbError, help,
 };

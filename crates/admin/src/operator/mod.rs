@@ -8,6 +8,7 @@ mod hints;
 mod network;
 mod node;
 mod repair;
+mod request_logs;
 mod ring;
 mod settings;
 mod snapshots;
@@ -21,6 +22,7 @@ pub use hints::{HandoffChange, HintsOperator};
 pub use network::NetworkOperator;
 pub use node::NodeOperator;
 pub use repair::{REPAIR_EVENTS_WAIT, RepairOperator};
+pub use request_logs::RequestLogsOperator;
 pub use ring::RingOperator;
 pub use settings::SettingsOperator;
 pub use snapshots::{NewSnapshot, Snapshots, SnapshotsOperator};
@@ -42,6 +44,7 @@ pub trait Operator:
     + NetworkOperator
     + NodeOperator
     + RepairOperator
+    + RequestLogsOperator
     + RingOperator
     + SettingsOperator
     + SnapshotsOperator
@@ -59,6 +62,7 @@ impl<T> Operator for T where
         + NetworkOperator
         + NodeOperator
         + RepairOperator
+        + RequestLogsOperator
         + RingOperator
         + SettingsOperator
         + SnapshotsOperator

@@ -6,16 +6,16 @@ use admin::{
     AccessOperator, Answer, AutoCompaction, Cache, CacheName, CachesOperator, ClientConnection,
     Cluster, Command, CompactionOperator, CompactionStats, DataFile, Decommission, DroppedMessages,
     Endpoint, Failing, FailingUnit, FailureChance, FailureOdds, FailurePlan, FailureRow, Format,
-    GossipValue, Handoff, HandoffChange, HintsOperator, IoStats, Life, Liveness, LoggerLevel,
-    Messages, MovePlan, NetStats, NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo,
-    NodeOperator, NodesOf, Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead,
-    PlanChange, PlannedOwnership, PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool,
-    PoolStats, ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder, RecentClient, Refusal,
-    Release, RepairOrder, ReplicatedRange, Replication, Reply, Requests, Ring, RingNode,
-    RingOperator, RoleCache, SSTablesOperator, Scrub, Setting, SettingsOperator, SnapshotDetails,
-    SnapshotsOperator, StopWhich, StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum,
-    TableHistograms, TableName, TablePaths, TableStats, TablesOperator, Thresholds, Timeout, Verb,
-    Verify, ask, wire,
+    GossipValue, Handoff, HandoffChange, HintsOperator, IoStats, Life, Liveness, LogChanges,
+    LoggerLevel, Messages, MovePlan, NetStats, NetworkCache, NetworkOperator, NewImport,
+    NewSnapshot, NodeInfo, NodeOperator, NodesOf, Outcome, PartitionBytes, PastCompaction,
+    PendingHints, PerRead, PlanChange, PlannedOwnership, PlannedRate, PlannedShare, PlannedStream,
+    PlannedTokens, Pool, PoolStats, ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder,
+    RecentClient, Refusal, Release, RepairOrder, ReplicatedRange, Replication, Reply, RequestLog,
+    RequestLogsOperator, Requests, Ring, RingNode, RingOperator, RoleCache, SSTablesOperator,
+    Scrub, Setting, SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile,
+    StreamLimits, StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths,
+    TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -739,6 +739,41 @@ impl SnapshotsOperator for Fake {
     async fn set_backups(&self, kept: bool) -> Answer<()> {
         self.backups.set(kept);
         Ok(())
+    }
+}
+
+impl RequestLogsOperator for Fake {
+    async fn enable_audit_log(&self, changes: &LogChanges) -> Answer<()> {
+        self.note(format!("audit {:?} {:?}", changes.logger, changes.lists))
+    }
+
+    async fn disable_audit_log(&self) -> Answer<()> {
+        self.note("no audit".to_owned())
+    }
+
+    async fn audit_log(&self) -> Answer<RequestLog> {
+        let option = |name: &str, value: &str| Setting {
+            name: name.to_owned(),
+            value: Some(value.to_owned()),
+        };
+        let options = vec![option("logger", "BinAuditLogger"), option("included_users", "")];
+        Ok(RequestLog { enabled: true, options })
+    }
+
+    async fn enable_full_query_log(&self, changes: &LogChanges) -> Answer<()> {
+        self.note(format!("queries {:?}", changes.path))
+    }
+
+    async fn disable_full_query_log(&self) -> Answer<()> {
+        self.note("no queries".to_owned())
+    }
+
+    async fn full_query_log(&self) -> Answer<RequestLog> {
+        Ok(RequestLog { enabled: false, options: Vec::new() })
+    }
+
+    async fn reset_full_query_log(&self) -> Answer<()> {
+        self.note("queries removed".to_owned())
     }
 }
 

@@ -268,7 +268,7 @@ impl Paxos {
         is_outdated: &mut bool,
     ) -> Result<Page, ErrorResponse> {
         request.guard_write()?;
-        let now = self.binder.now(request.options);
+        let now = self.binder.now(request);
         let cas = self.binder.with_parts(parts, request, &now, |parts| Cas::bind(parts, is_batch));
         let cas = cas.map_err(cql_error)?;
         let (serial, commit) = (request.options.serial_consistency, request.options.consistency);

@@ -97,7 +97,7 @@ impl Reads {
         request: &Request<'_>,
     ) -> Outcome {
         let started = self.shard.env.now();
-        let now = self.binder.now(request.options);
+        let now = self.binder.now(request);
         let warnings = Warnings::default();
         let mut page = SelectPage { reads: self, select, values, metadata, request, now, warnings };
         let planned = page.plan();

@@ -29,6 +29,7 @@ reasons! {
     KERNEL_BUFFERS: "the kernel sizes the buffers of sockets";
     LINKS: "snapshots link files without a throttle";
     NEW_IDS: "the ids of prepared statements are always of the new form";
+    NO_ARCHIVE: "no command archives files of the audit log and the full query log";
     NO_EVENTS: "there are no diagnostic events";
     NO_FIGURE: "the node does not measure this";
     NO_FUNCTION: "user-defined functions are not supported, and CREATE FUNCTION is refused";
@@ -38,7 +39,6 @@ reasons! {
     NO_PARAMETERS: "the class takes no parameters here";
     NO_PAXOS_CACHE: "the node keeps no cache of Paxos states";
     NO_PAXOS_REPAIR: "Paxos repair is not supported";
-    NO_QUERY_LOG: "the full query log is not supported";
     NO_QUEUE: "requests wait in no queue of threads (see native_transport_queue_wait)";
     NO_REPAIR_TRACE: "repairs are not traced";
     NO_SASI: "SASI indexes are not supported, and CREATE CUSTOM INDEX refuses them";

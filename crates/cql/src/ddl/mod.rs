@@ -30,6 +30,32 @@ pub struct Ddl {
     body: Body,
 }
 
+/// Which statement changes the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "CQL's words")]
+pub enum DdlKind {
+    CreateKeyspace,
+    AlterKeyspace,
+    DropKeyspace,
+    CreateTable,
+    AlterTable,
+    DropTable,
+    CreateType,
+    AlterType,
+    DropType,
+    CreateIndex,
+    DropIndex,
+    CreateView,
+    AlterView,
+    DropView,
+    CreateFunction,
+    DropFunction,
+    CreateAggregate,
+    DropAggregate,
+    CreateTrigger,
+    DropTrigger,
+}
+
 #[derive(Clone, Debug)]
 enum Body {
     /// Nothing in it depends on the schema.
@@ -212,6 +238,22 @@ impl Ddl {
         Ok(())
     }
 
+    /// Which statement it is, and the name of what it changes within the keyspace; none of an
+    /// index without a name.
+    pub fn subject(&self) -> (DdlKind, Option<&str>) {
+        match &self.body {
+            Body::Ready(action) => subject(action),
+            Body::CreateTable(create) => (DdlKind::CreateTable, Some(&create.name.name)),
+            Body::AddColumns(add) => (DdlKind::AlterTable, Some(&add.table)),
+            Body::Mask(mask) => (DdlKind::AlterTable, Some(&mask.table)),
+            Body::CreateType(create) => (DdlKind::CreateType, Some(&create.name.name)),
+            Body::AddField(add) => (DdlKind::AlterType, Some(&add.user_type)),
+            Body::CreateIndex(create) => (DdlKind::CreateIndex, create.name.as_deref()),
+            Body::DropIndex(drop) => (DdlKind::DropIndex, Some(&drop.name.name)),
+            Body::Unserved(unserved) => unserved.subject(),
+        }
+    }
+
     /// The keyspace that it changes.
     pub fn keyspace(&self) -> &str {
         &self.keyspace
@@ -256,6 +298,24 @@ impl Ddl {
             }
         };
         Ok(Some(SchemaChange { keyspace: self.keyspace.clone(), action }))
+    }
+}
+
+/// The statement that has only an action, and what it changes.
+fn subject(action: &Action) -> (DdlKind, Option<&str>) {
+    match action {
+        Action::CreateKeyspace { .. } => (DdlKind::CreateKeyspace, None),
+        Action::AlterKeyspace { .. } => (DdlKind::AlterKeyspace, None),
+        Action::DropKeyspace { .. } => (DdlKind::DropKeyspace, None),
+        Action::AlterTable { table, .. } => (DdlKind::AlterTable, Some(table)),
+        Action::DropTable { table, .. } => (DdlKind::DropTable, Some(table)),
+        Action::AlterType { name, .. } => (DdlKind::AlterType, Some(name)),
+        Action::DropType { name, .. } => (DdlKind::DropType, Some(name)),
+        Action::CreateType { .. } => (DdlKind::CreateType, None),
+        Action::CreateIndex(_) => (DdlKind::CreateIndex, None),
+        Action::DropIndex { .. } => (DdlKind::DropIndex, None),
+        // no statement of ours has another one
+        Action::CreateTable(_) | Action::Unsupported(_) => (DdlKind::CreateTable, None),
     }
 }
 

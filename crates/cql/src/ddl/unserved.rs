@@ -3,14 +3,14 @@
 
 use schema::{Keyspace, Schema};
 
-use super::raw_type;
+use super::{DdlKind, raw_type};
 use crate::ast::{self, QualifiedName, RawType, Statement};
 use crate::error::CqlError;
 use crate::scope::Scope;
 
 #[derive(Clone, Debug)]
 pub(super) enum Unserved {
-    CreateView,
+    CreateView(String),
     AlterView { name: String, if_exists: bool },
     DropView { name: String, if_exists: bool },
     CreateFunction(Box<ast::CreateFunction>),
@@ -52,7 +52,7 @@ impl Unserved {
                         "Bind variables are not allowed in CREATE MATERIALIZED VIEW statements",
                     );
                 }
-                (keyspace, Self::CreateView)
+                (keyspace, Self::CreateView(create.name.name.clone()))
             }
             Statement::AlterView(alter) => {
                 let (name, if_exists) = (alter.name.name.clone(), alter.if_exists);
@@ -78,11 +78,27 @@ impl Unserved {
         })
     }
 
+    /// Which statement it is, and what it is about.
+    pub(super) fn subject(&self) -> (DdlKind, Option<&str>) {
+        let (kind, name) = match self {
+            Self::CreateView(name) => (DdlKind::CreateView, name),
+            Self::AlterView { name, .. } => (DdlKind::AlterView, name),
+            Self::DropView { name, .. } => (DdlKind::DropView, name),
+            Self::CreateFunction(create) => (DdlKind::CreateFunction, &create.name.name),
+            Self::DropFunction(drop) => (DdlKind::DropFunction, &drop.name.name),
+            Self::CreateAggregate(create) => (DdlKind::CreateAggregate, &create.name.name),
+            Self::DropAggregate(drop) => (DdlKind::DropAggregate, &drop.name.name),
+            Self::CreateTrigger(create) => (DdlKind::CreateTrigger, &create.name),
+            Self::DropTrigger(drop) => (DdlKind::DropTrigger, &drop.name),
+        };
+        (kind, Some(name))
+    }
+
     /// The error, or nothing to do.
     pub(super) fn outcome(&self, name: &str, schema: &Schema) -> Result<(), CqlError> {
         let keyspace = schema.keyspace(name).map(AsRef::as_ref);
         match self {
-            Self::CreateView => {
+            Self::CreateView(_) => {
                 fail("Materialized views are disabled. Enable in cassandra.yaml to use.")
             }
             Self::AlterView { name: view, if_exists } => {

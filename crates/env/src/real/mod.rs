@@ -351,6 +351,6 @@ impl Work for RealWork<'_> {
     }
 }
 
-pub use spool::{AppendFile, BlockingFiles, Spool, SpoolEnd};
+pub use spool::{AppendFile, BlockingFiles, RandomFile, Spool, SpoolEnd};
 pub use sys::{ClockKept, FileSystem, clock_kept, file_system_of};
 pub(crate) use sys::{disk_space, forget_pages};

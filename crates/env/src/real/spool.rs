@@ -2,10 +2,11 @@
 //! has no room for is dropped and counted. The log is written so.
 
 use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
 
 use super::sys::Signals;
@@ -81,6 +82,18 @@ impl<T: Send + 'static> Spool<T> {
         }
     }
 
+    /// Offers an item, which comes back where there is no room. A thread that has ended takes and
+    /// drops all.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub fn try_offer(&self, item: T) -> Result<(), T> {
+        match self.sender.try_send(Item::One(item)) {
+            Err(TrySendError::Full(Item::One(item))) => Err(item),
+            _ => Ok(()),
+        }
+    }
+
     /// Has the thread call its work, with no item if it has none.
     pub fn wake(&self) {
         // where there is no room it has items
@@ -129,7 +142,61 @@ pub struct BlockingFiles(());
 #[derive(Debug)]
 pub struct AppendFile(std::fs::File);
 
+/// A file of which any part is read and written.
+#[derive(Debug)]
+pub struct RandomFile(std::fs::File);
+
+impl RandomFile {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bytes(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    /// Gives it so many bytes, those that it did not have as zeros.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_bytes(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+
+    /// Reads what there is from an offset, as much as there is room for.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<usize> {
+        let mut read = 0;
+        while let Some(rest) = to.get_mut(read..).filter(|rest| !rest.is_empty()) {
+            match self.0.read_at(rest, at + read as u64)? {
+                0 => break,
+                more => read += more,
+            }
+        }
+        Ok(read)
+    }
+
+    /// Writes at an offset.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write_at(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, at)
+    }
+}
+
 impl BlockingFiles {
+    /// Opens a file to read and write any part of it, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn random(&self, path: &Path) -> io::Result<RandomFile> {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).open(path).map(RandomFile)
+    }
+
     /// Makes a directory and those above it.
     ///
     /// # Errors
@@ -244,8 +311,12 @@ mod tests {
         go.send(()).unwrap();
         spool.offer(11);
         assert_eq!(told.recv_timeout(PATIENCE), Ok((vec![11], 0)));
+        (12..=14).for_each(|n| assert_eq!(spool.try_offer(n), Ok(())));
+        assert_eq!(spool.try_offer(15), Err(15), "it comes back, and does not count");
         drop(go);
+        assert_eq!(told.recv_timeout(PATIENCE), Ok((vec![12, 13, 14], 0)));
         spool.finish(&end, PATIENCE);
+        assert_eq!(spool.try_offer(16), Ok(()), "nobody waits for a thread that has ended");
         assert!(told.try_iter().all(|(items, _)| items.is_empty()));
     }
 

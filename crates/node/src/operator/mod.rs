@@ -11,6 +11,7 @@ mod node;
 mod plan;
 mod rebuild;
 mod repair;
+mod request_logs;
 mod ring;
 mod settings;
 mod snapshots;
@@ -40,6 +41,7 @@ use crate::journal::Journal;
 use crate::metrics_view::MetricsView;
 use crate::mode::Mode;
 use crate::pools::Pools;
+use crate::request_logs::RequestLogs;
 use crate::ring_entry::RingEntry;
 use crate::saved_caches::SavedCaches;
 use crate::snapshots::TableSnapshots;
@@ -53,6 +55,7 @@ pub(crate) struct Operations {
     pub(crate) started: Instant,
     pub(crate) shard: Rc<Shard>,
     pub(crate) journal: Rc<Journal>,
+    pub(crate) request_logs: Rc<RequestLogs>,
     pub(crate) mode: Rc<Mode>,
     pub(crate) drain: Rc<Drain>,
     pub(crate) clients: Rc<ClientServer>,

@@ -80,6 +80,7 @@ impl Client {
             user: None,
             tracing: None,
             guard: OnceCell::new(),
+            observed: None,
             is_shard_aware: false,
         }
     }

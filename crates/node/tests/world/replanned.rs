@@ -27,6 +27,7 @@ fn request<'a>(node: &Shard, options: &'a QueryOptions<'a>) -> Request<'a> {
         user: None,
         tracing: None,
         guard: OnceCell::new(),
+        observed: None,
         is_shard_aware: false,
     }
 }

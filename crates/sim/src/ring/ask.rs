@@ -70,6 +70,7 @@ pub async fn ask(clients: &Env, way: &Way, statement: Statement) -> Result<Answe
             user: None,
             tracing: None,
             guard: OnceCell::new(),
+            observed: None,
             is_shard_aware: false,
         };
         // nobody may be there to hear it

@@ -2,14 +2,14 @@
 
 use super::{
     access, cluster, compaction, gossip, hints, histograms, info, io, logging, network, plan,
-    repair, ring, snapshots, status, streams, table_tree, tables,
+    repair, request_logs, ring, snapshots, status, streams, table_tree, tables,
 };
 use crate::model::{Decommission, ExcessJobs, Shown};
 use crate::nodetool::guardrails;
 use crate::nodetool::reply::Reply;
 use crate::nodetool::verb::{
-    AccessVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RepairVerb, RingVerb,
-    SSTablesVerb, SettingsVerb, SnapshotsVerb, TablesVerb, Verb,
+    AccessVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RepairVerb, RequestLogsVerb,
+    RingVerb, SSTablesVerb, SettingsVerb, SnapshotsVerb, TablesVerb, Verb,
 };
 
 const QUIET_MEGABITS: &str =
@@ -26,6 +26,7 @@ pub(in crate::nodetool) fn print(verb: &Verb, shown: Option<&Shown>) -> Option<R
         Verb::Network(verb) => return of_network(*verb, shown),
         Verb::Node(verb) => of_node(verb, shown),
         Verb::Repair(verb) => of_repair(verb, shown),
+        Verb::RequestLogs(verb) => of_request_logs(verb, shown),
         Verb::Ring(verb) => of_ring(verb, shown),
         Verb::Settings(verb) => of_settings(verb, shown),
         Verb::Snapshots(verb) => of_snapshots(verb, shown),
@@ -268,6 +269,15 @@ fn of_snapshots(verb: &SnapshotsVerb, shown: Option<&Shown>) -> Option<String> {
             snapshots::clearing(keyspaces, name.as_deref(), *older_than, before_text.as_deref())
         }
         (SnapshotsVerb::StatusBackup, Some(Shown::Backups { kept })) => running(*kept),
+        _ => return nothing(shown),
+    })
+}
+
+fn of_request_logs(verb: &RequestLogsVerb, shown: Option<&Shown>) -> Option<String> {
+    Some(match (verb, shown) {
+        (RequestLogsVerb::Audit | RequestLogsVerb::Queries, Some(Shown::RequestLog(of))) => {
+            request_logs::options(of)
+        }
         _ => return nothing(shown),
     })
 }

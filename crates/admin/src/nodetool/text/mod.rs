@@ -16,6 +16,7 @@ mod network;
 mod number;
 mod plan;
 mod repair;
+mod request_logs;
 mod ring;
 mod snapshots;
 mod status;

@@ -23,7 +23,19 @@ const USES: &[(&str, &str)] = &[
     ("disableautocompaction", "[<keyspace> [<table>...]]"),
     ("disablebinary", "[-f | --force]"),
     ("disablehintsfordc", "<datacenter>"),
+    (
+        "enableauditlog",
+        "[--logger <class>] [--included-keyspaces <names>] [--excluded-keyspaces <names>] \
+         [--included-categories <names>] [--excluded-categories <names>] \
+         [--included-users <names>] [--excluded-users <names>] [--roll-cycle <cycle>] \
+         [--blocking true | false] [--max-queue-weight <bytes>] [--max-log-size <bytes>]",
+    ),
     ("enableautocompaction", "[<keyspace> [<table>...]]"),
+    (
+        "enablefullquerylog",
+        "[--path <directory>] [--roll-cycle <cycle>] [--blocking true | false] \
+         [--max-queue-weight <bytes>] [--max-log-size <bytes>]",
+    ),
     ("enablehintsfordc", "<datacenter>"),
     ("flush", "[<keyspace> [<table>...]]"),
     ("garbagecollect", "[-g ROW | CELL] [-j <jobs>] [<keyspace> [<table>...]]"),

@@ -11,6 +11,7 @@ mod names;
 mod network;
 mod node;
 mod repair;
+mod request_logs;
 mod ring;
 mod settings;
 mod snapshots;
@@ -28,6 +29,7 @@ use names::{NOT_SERVED, SERVED};
 pub use network::{NetworkVerb, RateUnit, StreamLimit};
 pub use node::NodeVerb;
 pub use repair::{RepairArguments, RepairVerb};
+pub use request_logs::RequestLogsVerb;
 pub use ring::RingVerb;
 pub use settings::{SettingsVerb, Share};
 pub use snapshots::SnapshotsVerb;
@@ -52,6 +54,8 @@ pub enum Verb {
     Node(NodeVerb),
     /// Repair.
     Repair(RepairVerb),
+    /// The audit log and the full query log.
+    RequestLogs(RequestLogsVerb),
     /// The ring.
     Ring(RingVerb),
     /// Settings.
@@ -103,6 +107,12 @@ impl From<NodeVerb> for Verb {
 impl From<RepairVerb> for Verb {
     fn from(verb: RepairVerb) -> Self {
         Self::Repair(verb)
+    }
+}
+
+impl From<RequestLogsVerb> for Verb {
+    fn from(verb: RequestLogsVerb) -> Self {
+        Self::RequestLogs(verb)
     }
 }
 
@@ -256,6 +266,9 @@ impl Verb {
             return Ok(verb.into());
         }
         if let Some(verb) = repair::parse(name, args)? {
+            return Ok(verb.into());
+        }
+        if let Some(verb) = request_logs::parse(name, args)? {
             return Ok(verb.into());
         }
         if let Some(verb) = ring::parse(name, args)? {

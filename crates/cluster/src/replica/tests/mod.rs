@@ -223,6 +223,7 @@ impl TestNode {
                 user: None,
                 tracing: None,
                 guard: OnceCell::new(),
+                observed: None,
                 is_shard_aware: false,
             };
             Ok(match shard.coordinator().query(&text, request).await.result? {
