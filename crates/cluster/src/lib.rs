@@ -36,6 +36,7 @@ mod peer_request;
 mod peers;
 mod prepared;
 mod read;
+mod read_samples;
 mod reconcile;
 pub mod repair;
 mod replica;

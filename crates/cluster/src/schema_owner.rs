@@ -4,7 +4,7 @@
 //! A change of another node, pulled or pushed, takes the same steps. It is tried on a copy and made
 //! durable. Then all shards get it, and after them files and clients.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,6 +64,8 @@ pub struct SchemaOwner {
     /// Who is told of changes.
     watchers: RefCell<Vec<Watcher>>,
     keeps_compact: OnceCell<KeepsCompact>,
+    /// `default_keyspace_rf`, until the next start.
+    default_replication: Cell<u32>,
 }
 
 /// What a change came to.
@@ -125,6 +127,7 @@ impl SchemaOwner {
             owned: OnceCell::new(),
             watchers: RefCell::default(),
             keeps_compact: OnceCell::new(),
+            default_replication: Cell::new(shard.config.default_keyspace_rf),
         })
     }
 
@@ -171,6 +174,16 @@ impl SchemaOwner {
         }
     }
 
+    /// How many replicas a keyspace has that does not say so; on the first shard.
+    pub fn default_replication(&self) -> u32 {
+        self.default_replication.get()
+    }
+
+    /// Sets that until the next start; on the first shard.
+    pub fn set_default_replication(&self, replicas: u32) {
+        self.default_replication.set(replicas);
+    }
+
     /// The data centres of the ring, each with its nodes.
     fn data_centers(&self) -> BTreeMap<String, usize> {
         let Some(ring) = self.peers.ring() else {
@@ -192,7 +205,7 @@ impl SchemaOwner {
         let timestamp = self.shard.env.unique_micros();
         let options = ChangeOptions {
             datacenters: self.data_centers(),
-            default_replication: self.shard.config.default_keyspace_rf,
+            default_replication: self.default_replication.get(),
             memtables: self.shard.config.tables.memtables.clone(),
             drop_compact_storage: self.shard.config.drop_compact_storage_enabled,
             keeps_compact_storage: self.keeps_compact.get().and_then(|asks| asks()),

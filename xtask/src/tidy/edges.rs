@@ -57,7 +57,7 @@ const EDGES: &Edges = &[
         ],
     ),
     ("server", &["types", "protocol", "metrics", "env", "tls"]),
-    ("admin", &["types", "metrics", "env", "tls"]),
+    ("admin", &["types", "metrics", "env", "tls", "doctor"]),
     // what a node consists of
     (
         "node",
@@ -67,6 +67,7 @@ const EDGES: &Edges = &[
             "sstable",
             "protocol",
             "config",
+            "doctor",
             "logging",
             "metrics",
             "env",

@@ -8,6 +8,7 @@ mod network;
 mod node;
 mod repair;
 mod ring;
+mod samples;
 mod settings;
 mod snapshots;
 mod sstables;
@@ -68,6 +69,7 @@ pub async fn ask_watched<O: Operator>(
         Verb::Node(verb) => node::ask(operator, verb).await,
         Verb::Repair(verb) => return repair::ask(env, operator, verb, watcher).await,
         Verb::Ring(verb) => return ring::ask(operator, verb).await,
+        Verb::Samples(verb) => samples::ask(operator, verb).await,
         Verb::Settings(verb) => settings::ask(operator, verb).await,
         Verb::Snapshots(verb) => return snapshots::ask(env, operator, verb).await,
         Verb::SSTables(verb) => sstables::ask(operator, verb).await,

@@ -9,6 +9,7 @@ mod network;
 mod node;
 mod repair;
 mod ring;
+mod samples;
 mod settings;
 mod snapshots;
 mod sstables;
@@ -22,6 +23,7 @@ pub use network::NetworkOperator;
 pub use node::NodeOperator;
 pub use repair::{REPAIR_EVENTS_WAIT, RepairOperator};
 pub use ring::RingOperator;
+pub use samples::SamplesOperator;
 pub use settings::SettingsOperator;
 pub use snapshots::{NewSnapshot, Snapshots, SnapshotsOperator};
 pub use sstables::{NewImport, SSTablesOperator, Scrub, Verify};
@@ -43,6 +45,7 @@ pub trait Operator:
     + NodeOperator
     + RepairOperator
     + RingOperator
+    + SamplesOperator
     + SettingsOperator
     + SnapshotsOperator
     + SSTablesOperator
@@ -60,6 +63,7 @@ impl<T> Operator for T where
         + NodeOperator
         + RepairOperator
         + RingOperator
+        + SamplesOperator
         + SettingsOperator
         + SnapshotsOperator
         + SSTablesOperator

@@ -12,12 +12,14 @@ mod plan;
 mod rebuild;
 mod repair;
 mod ring;
+mod samples;
 mod settings;
 mod snapshots;
 mod sstables;
 mod streams;
 mod tables;
 
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,12 +37,14 @@ use crate::client_server::ClientServer;
 use crate::drain::Drain;
 use crate::encryption::Encryption;
 use crate::error::NodeError;
+use crate::examination::Examine;
 use crate::guardrails::NodeGuardrails;
 use crate::journal::Journal;
 use crate::metrics_view::MetricsView;
 use crate::mode::Mode;
 use crate::pools::Pools;
 use crate::ring_entry::RingEntry;
+use crate::samplings::Samplings;
 use crate::saved_caches::SavedCaches;
 use crate::snapshots::TableSnapshots;
 use crate::upkeep::Upkeep;
@@ -64,6 +68,9 @@ pub(crate) struct Operations {
     pub(crate) guardrails: Rc<NodeGuardrails>,
     pub(crate) snapshots: Rc<TableSnapshots>,
     pub(crate) upkeep: Upkeep,
+    pub(crate) samplings: Rc<Samplings>,
+    /// How to look at the machine, where somebody knows.
+    pub(crate) examine: OnceCell<Examine>,
     pub(crate) ring_entry: Rc<RingEntry>,
 }
 

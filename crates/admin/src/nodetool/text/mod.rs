@@ -17,6 +17,7 @@ mod number;
 mod plan;
 mod repair;
 mod ring;
+pub(crate) mod samples;
 mod snapshots;
 mod status;
 mod streams;

@@ -20,6 +20,8 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("disablegossip", "Stop gossip: other nodes see this one as down"),
     ("disablehandoff", "Stop storing hints"),
     ("disablehintsfordc", "Stop storing hints for the nodes of a data center"),
+    ("disableoldprotocolversions", "End and refuse connections of protocol versions before 5"),
+    ("doctor", "Print what to change on the machine and in the ring (only in Helenus)"),
     ("drain", "Stop accepting writes and flush all tables"),
     ("enableautocompaction", "Start automatic compaction of tables"),
     ("enablebackup", "Start incremental backups: keep links to flushed SSTables"),
@@ -27,9 +29,11 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("enablegossip", "Start gossip again"),
     ("enablehandoff", "Start storing hints"),
     ("enablehintsfordc", "Start storing hints for the nodes of a data center"),
+    ("enableoldprotocolversions", "Serve protocol versions before 5"),
     ("failuredetector", "Print phi of the failure detector for each node"),
     ("flush", "Flush one or more tables to disk"),
     ("garbagecollect", "Remove deleted data from one or more tables"),
+    ("getauthcacheconfig", "Print how long and how many roles, permissions or hashes are kept"),
     ("getcolumnindexsize", "Print the granularity of the index of rows within a partition"),
     ("getcompactionthreshold", "Print min and max threshold of compaction of a table"),
     ("getcompactionthroughput", "Print the throughput limit of compactions in MiB/s"),
@@ -63,7 +67,9 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("netstats", "Print streams, messages to other nodes and read repairs"),
     ("pausehandoff", "Pause the delivery of hints"),
     ("plan", "Print what a change of the ring would move (only in Helenus)"),
+    ("profileload", "Sample which partitions are read and written most, for a while"),
     ("proxyhistograms", "Print percentiles of request latencies at the coordinator"),
+    ("rangekeysample", "Print tokens of keys that the index summaries hold"),
     ("rebuild", "Stream data to this node from other nodes"),
     ("refresh", "Load SSTables put into the directory of a table (see import)"),
     ("refreshsizeestimates", "Estimate the sizes of all tables now"),
@@ -73,14 +79,17 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("removenode", "Remove a node that is down; its replicas are made anew"),
     ("repair", "Make the replicas of keyspaces or tables equal"),
     ("repair_admin", "Print, end and clean up sessions of incremental repairs"),
+    ("replaybatchlog", "Write the logged batches that are kept for too long"),
     ("resumehandoff", "Resume the delivery of hints"),
     ("ring", "Print all tokens of the ring and their nodes"),
     ("scrub", "Rewrite SSTables without their damaged parts"),
+    ("setauthcacheconfig", "Set how long and how many roles, permissions or hashes are kept"),
     ("setcachecapacity", "Set the sizes of key, row and counter cache, in MB"),
     ("setcachekeystosave", "Set how many keys of each cache are saved"),
     ("setcompactionthreshold", "Set min and max threshold of compaction of a table"),
     ("setcompactionthroughput", "Set the throughput limit of compactions until the next start"),
     ("setconcurrentcompactors", "Set how many compactions may run at a time"),
+    ("setdefaultrf", "Set the default replication factor of keyspaces"),
     ("setguardrailsconfig", "Set a guardrail until the next start"),
     ("sethintedhandoffthrottlekb", "Set the throughput of hints in KiB/s, 0 for no limit"),
     ("setinterdcstreamthroughput", "Set the throughput limit of streams to other data centers"),
@@ -100,6 +109,7 @@ pub(super) const SERVED: &[(&str, &str)] = &[
     ("stopdaemon", "Drain and stop the node"),
     ("tablehistograms", "Print percentiles of latencies and sizes of a table"),
     ("tablestats", "Print statistics of tables"),
+    ("toppartitions", "Sample the most active partitions (see profileload)"),
     ("tpstats", "Print running and waiting tasks and dropped messages"),
     ("truncatehints", "Delete all hints, or those for a node"),
     ("upgradesstables", "Rewrite SSTables in the node's own format version"),
@@ -114,18 +124,15 @@ pub(super) const NOT_SERVED: &[(&str, &str)] = &[
     ("cidrfilteringstats", CIDR),
     ("disableauditlog", AUDIT),
     ("disablefullquerylog", FULL_QUERY_LOG),
-    ("disableoldprotocolversions", OLD_PROTOCOLS),
     ("dropcidrgroup", CIDR),
     ("enableauditlog", AUDIT),
     ("enablefullquerylog", FULL_QUERY_LOG),
-    ("enableoldprotocolversions", OLD_PROTOCOLS),
     (
         "forcecompact",
         "tombstones go once gc_grace_seconds have passed, and not before; see compact and garbagecollect",
     ),
     ("gcstats", "there is no garbage collector"),
     ("getauditlog", AUDIT),
-    ("getauthcacheconfig", AUTH_CACHES),
     ("getautorepairconfig", AUTO_REPAIR),
     ("getbatchlogreplaythrottle", BATCHLOG),
     ("getcidrgroupsofip", CIDR),
@@ -136,8 +143,6 @@ pub(super) const NOT_SERVED: &[(&str, &str)] = &[
     ("invalidatejmxpermissionscache", "there is no JMX: superusers alone run nodetool"),
     ("invalidatenetworkpermissionscache", "roles are not limited to data centers"),
     ("listcidrgroups", CIDR),
-    ("profileload", SAMPLES),
-    ("rangekeysample", "the node keeps no samples of keys"),
     ("rebuild_index", "the node builds no indexes: scans answer reads by index"),
     (
         "recompress_sstables",
@@ -146,33 +151,25 @@ pub(super) const NOT_SERVED: &[(&str, &str)] = &[
     ("reloadcidrgroupscache", CIDR),
     ("reloadlocalschema", SCHEMA),
     ("reloadtriggers", "there are no triggers"),
-    ("replaybatchlog", "the node replays batches by itself"),
     ("resetfullquerylog", FULL_QUERY_LOG),
     ("resetlocalschema", SCHEMA),
-    ("setauthcacheconfig", AUTH_CACHES),
     ("setautorepairconfig", AUTO_REPAIR),
     ("setbatchlogreplaythrottle", BATCHLOG),
     ("setcolumnindexsize", "set column_index_size in cassandra.yaml, and restart the node"),
     ("setconcurrency", STAGES),
     ("setconcurrentviewbuilders", VIEWS),
-    ("setdefaultrf", "set default_keyspace_rf in cassandra.yaml, and restart the node"),
     ("setsnapshotthrottle", "snapshots are not throttled"),
     ("sjk", "it looks into a JVM; there is none"),
     ("sstablerepairedset", "repairs alone change what is repaired"),
-    ("toppartitions", SAMPLES),
     ("updatecidrgroup", CIDR),
     ("viewbuildstatus", VIEWS),
 ];
 
 const AUDIT: &str = "there is no audit log";
-const AUTH_CACHES: &str = "set it in cassandra.yaml, and restart the node";
 const AUTO_REPAIR: &str = "no repair starts by itself";
 const BATCHLOG: &str = "replays of batches are not throttled";
 const CIDR: &str = "there are no CIDR groups";
 const FULL_QUERY_LOG: &str = "there is no full query log";
-const OLD_PROTOCOLS: &str =
-    "set native_transport_allow_older_protocols in cassandra.yaml, and restart the node";
-const SAMPLES: &str = "the node does not sample partitions";
 const SCHEMA: &str =
     "each change of the schema is stored and served at once: nothing is to be reloaded";
 const STAGES: &str = "there are no stages of threads: shards run all requests";
