@@ -44,6 +44,8 @@ const COMPACTION: &str = "compaction";
 struct Owned {
     state: RefCell<SchemaState>,
     turn: Semaphore,
+    /// `default_keyspace_rf`, until the next start.
+    default_replication: Cell<u32>,
 }
 
 /// Why the ring keeps tables compact; none if it does not.
@@ -64,8 +66,6 @@ pub struct SchemaOwner {
     /// Who is told of changes.
     watchers: RefCell<Vec<Watcher>>,
     keeps_compact: OnceCell<KeepsCompact>,
-    /// `default_keyspace_rf`, until the next start.
-    default_replication: Cell<u32>,
 }
 
 /// What a change came to.
@@ -127,7 +127,6 @@ impl SchemaOwner {
             owned: OnceCell::new(),
             watchers: RefCell::default(),
             keeps_compact: OnceCell::new(),
-            default_replication: Cell::new(shard.config.default_keyspace_rf),
         })
     }
 
@@ -138,7 +137,9 @@ impl SchemaOwner {
 
     /// Makes this shard the one that changes the schema, from the state that a start loaded.
     pub fn own(&self, state: SchemaState) {
-        let owned = Owned { state: RefCell::new(state), turn: Semaphore::new(1) };
+        let default_replication = Cell::new(self.shard.config.default_keyspace_rf);
+        let (state, turn) = (RefCell::new(state), Semaphore::new(1));
+        let owned = Owned { state, turn, default_replication };
         assert!(self.owned.set(owned).is_ok(), "the schema has one owner");
     }
 
@@ -176,12 +177,15 @@ impl SchemaOwner {
 
     /// How many replicas a keyspace has that does not say so; on the first shard.
     pub fn default_replication(&self) -> u32 {
-        self.default_replication.get()
+        let configured = self.shard.config.default_keyspace_rf;
+        self.owned.get().map_or(configured, |owned| owned.default_replication.get())
     }
 
     /// Sets that until the next start; on the first shard.
     pub fn set_default_replication(&self, replicas: u32) {
-        self.default_replication.set(replicas);
+        if let Some(owned) = self.owned.get() {
+            owned.default_replication.set(replicas);
+        }
     }
 
     /// The data centres of the ring, each with its nodes.
@@ -205,7 +209,7 @@ impl SchemaOwner {
         let timestamp = self.shard.env.unique_micros();
         let options = ChangeOptions {
             datacenters: self.data_centers(),
-            default_replication: self.default_replication.get(),
+            default_replication: owner.default_replication.get(),
             memtables: self.shard.config.tables.memtables.clone(),
             drop_compact_storage: self.shard.config.drop_compact_storage_enabled,
             keeps_compact_storage: self.keeps_compact.get().and_then(|asks| asks()),

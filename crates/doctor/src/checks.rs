@@ -300,7 +300,8 @@ checks! {
         "Replicas lie wherever the ring has its next node: one data center may have none.",
         "ALTER KEYSPACE {subject} WITH replication = {'class': 'NetworkTopologyStrategy', ...}, \
          then nodetool repair -full {subject}";
-    RACKS_FEWER Note "racks_fewer": "a data center with fewer racks than replicas, but more than one",
+    RACKS_FEWER Note "racks_fewer":
+        "a data center with fewer racks than replicas, but more than one",
         "A rack has two replicas of some data, and is lost with both.",
         "use as many racks as replicas in {subject}, or one";
     RACKS_UNEVEN Warn "racks_uneven": "a rack with at least twice the nodes of another",

@@ -33,6 +33,7 @@ const MACHINES: &[(&str, &str)] = machines![
     "raid5",
     "ring",
     "ring-fine",
+    "ring-one",
     "spinning",
     "spinning-fine",
     "stripe-read-ahead",

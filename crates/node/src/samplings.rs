@@ -230,8 +230,8 @@ impl Samplings {
         self.journal.say(Level::Info, format!("stopped sampling {name}"));
     }
 
-    /// Ends a scheduled sampling after its present round; false if there is none. Of all tables: all
-    /// that there are.
+    /// Ends a scheduled sampling after its present round; false if there is none. Of all tables:
+    /// all that there are.
     pub fn stop(&self, of: &SampledTables) -> bool {
         let mut schedules = self.schedules.borrow_mut();
         if *of == SampledTables::default() {

@@ -1,22 +1,30 @@
 //! `nodetool profileload` while clients read and write.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::client::Client;
 use crate::node::{Node, Place};
 
 /// How long a sampling takes. The load goes on until it has ended, however long that is.
 const MILLIS: &str = "1500";
-/// `PartitionUpdate.dataSize` of an insert of a text into a table `(k int, c int, v text)`, less the
-/// text: what Cassandra 5.0.9 showed.
+/// `PartitionUpdate.dataSize` of an insert of a text into a table `(k int, c int, v text)`, less
+/// the text: what Cassandra 5.0.9 showed.
 const INSERT_BYTES: usize = 74;
 
 /// What a verb prints that samples while `load` runs again and again.
-fn sampled(node: &Node, words: &[&str], mut load: impl FnMut()) -> String {
+fn sampled(node: &Node, words: &[&str], mut load: impl FnMut() + Send) -> String {
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let asked = scope.spawn(|| node.verb(words));
-        while !asked.is_finished() {
-            load();
-        }
-        asked.join().unwrap()
+        let over = &is_over;
+        scope.spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                load();
+            }
+        });
+        let (code, out, err) = node.nodetool(words);
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!((code, err.as_str()), (0, ""));
+        out
     })
 }
 
@@ -29,7 +37,7 @@ fn of<'a>(text: &'a str, title: &str) -> Vec<Vec<&'a str>> {
 #[test]
 fn the_most_active_partitions_are_shown() {
     let place = Place::new(80);
-    let node = place.serve(&["--shards", "3"]);
+    let node = place.serve(&[]);
     let mut client = Client::connect(&node.ip);
     client.query(
         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', \
@@ -62,7 +70,7 @@ fn the_most_active_partitions_are_shown() {
     assert_eq!(reads[0], ["Table", "Partition", "Count", "+/-"], "{text}");
     assert_eq!(reads[1][..2], ["ks.t", "1"], "{text}");
     assert_eq!(reads[1][3], "0", "{text}");
-    assert_eq!(reads.len(), 10, "nine partitions, of all shards: {text}");
+    assert_eq!(reads.len(), 10, "nine partitions, of both shards: {text}");
     let writes = of(&text, "Frequency of writes by partition");
     assert_eq!(writes[1][..2], ["ks.t", "5"], "{text}");
     let sizes = of(&text, "Max mutation size by partition");
