@@ -13,7 +13,6 @@ use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 use types::Few;
 
-use crate::read::limits::command;
 use crate::read_samples::{PartitionRead, sample_time};
 use crate::request_metrics::micros;
 use crate::scanned::{Excess, Scanned, Scanner, Thresholds, WARNINGS_MAX};
@@ -487,7 +486,7 @@ async fn read_partition(
     let of = PartitionRead { table: task.table().id, key: &key.bytes, sstables, scanned };
     of.sample(engine);
     if is_by_key {
-        sample_time(engine, task.table().id, started, || command(task, Some(key)).text);
+        sample_time(engine, task.table().id, started, || text(task, Some(key)));
     }
     trace.note(engine.env(), || {
         let (live, tombstones) = (scanned.live, scanned.tombstones);
@@ -538,6 +537,12 @@ pub(crate) async fn read_keys(
         }
     }
     Ok(FoundKeys { blocks, aggregation, noticed: budget.noticed })
+}
+
+/// The read of a partition, or of a range, as CQL.
+fn text(task: &Task, key: Option<&PartitionKey>) -> String {
+    let key = key.map(|key| cql::select::PartitionKey::new(key.bytes.clone()));
+    task.select.command_text(&task.read, key.as_ref())
 }
 
 /// Counts what one read of this shard went over.
@@ -623,7 +628,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     }
     let took = micros(engine.env().now().since(started));
     engine.measured(task.table().id, &[(Measure::LocalScan, took)]);
-    sample_time(&engine, task.table().id, started, || command(&task, None).text);
+    sample_time(&engine, task.table().id, started, || text(&task, None));
     note_scanned(&engine, &task, scanned);
     let full = budget.is_spent();
     Ok(Found { blocks, aggregation, full, noticed: budget.noticed })

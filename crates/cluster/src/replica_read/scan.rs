@@ -364,7 +364,7 @@ impl<'w> Scan<'w> {
         let took = micros(self.engine.env().now().since(started));
         measured.extend(measure.map(|measure| (measure, took)));
         self.engine.measured(id, &measured);
-        sample_time(&self.engine, id, started, || text(self.wanted));
+        sample_time(&self.engine, id, started, || text(&self.wanted.table, &self.wanted.command));
         self.wanted.trace.note(self.engine.env(), || {
             format!("Read {} live rows and {} tombstone cells", total.live, total.tombstones)
         });

@@ -2,15 +2,12 @@
 //! rows are filtered by.
 
 use cql::select::{NO_LIMIT, PartitionKey, RangeBound, ReplicaRead, RowFilter};
-use internode::payload::read::{KeyRange, Position, RowChoice, RowsOf, Target};
+use internode::payload::read::{KeyRange, Position, ReadCommand, RowChoice, RowsOf, Target};
 use schema::{Column, Table};
 use types::Token;
 
-use super::scan::Wanted;
-
 /// The read of a partition, or of all of a range.
-pub(super) fn text(wanted: &Wanted) -> String {
-    let (table, command) = (&*wanted.table, &wanted.command);
+pub(super) fn text(table: &Table, command: &ReadCommand) -> String {
     let (key, range, rows) = match &command.target {
         Target::Partition { key, rows } => (Some(&**key), NO_RANGE, rows),
         Target::Range { keys, rows, .. } => (None, bounds(keys), rows),
@@ -22,7 +19,7 @@ pub(super) fn text(wanted: &Wanted) -> String {
     let limits = [command.limits.rows, command.limits.per_partition].map(limit);
     let read = ReplicaRead {
         table,
-        columns: columns(table, wanted),
+        columns: columns(table, command),
         key,
         range,
         rows: filter(rows),
@@ -35,8 +32,8 @@ pub(super) fn text(wanted: &Wanted) -> String {
 const NO_RANGE: [RangeBound; 2] = [RangeBound::Unbounded, RangeBound::Unbounded];
 
 /// None where all were asked for.
-fn columns<'t>(table: &'t Table, wanted: &Wanted) -> Vec<&'t str> {
-    let queried = wanted.command.columns.queried();
+fn columns<'t>(table: &'t Table, command: &ReadCommand) -> Vec<&'t str> {
+    let queried = command.columns.queried();
     let statics = table.statics.iter().filter(|column| queried.statics.contains(column.index));
     let regulars = table.regulars.iter().filter(|column| queried.regulars.contains(column.index));
     let asked: Vec<&Column> = statics.chain(regulars).collect();

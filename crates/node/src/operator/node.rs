@@ -13,7 +13,7 @@ use storage::CacheKind;
 use types::Uuid;
 
 use super::{Operations, failed};
-use crate::examination::baseline;
+use crate::examination::{baseline, ring_facts};
 use crate::figures::NANOS;
 use crate::memory::Memory;
 use crate::settings::io_depth;
@@ -120,7 +120,7 @@ impl NodeOperator for Operations {
                 "the node is starting, or nobody told it how to look at its machine",
             ));
         };
-        let ring = self.ring_facts();
+        let ring = ring_facts(&self.shard);
         // it reads files as anybody does, and so not on a shard
         Ok(self.env.helper(move || examine(ring)).await)
     }
