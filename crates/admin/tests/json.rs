@@ -76,7 +76,7 @@ const SHOWING: &[&str] = &[
     "plan failures --tokens 1",
     "profileload 500",
     "profileload -l",
-    "profileload -i 500 500",
+    "profileload -i 500 k1 t 500",
     "profileload -t k1 t",
     "proxyhistograms",
     "rangekeysample",
