@@ -56,6 +56,11 @@ fn the_most_active_partitions_are_shown() {
     node.verb(&["flush", "ks"]);
     write(&mut client, 1, 2, 10);
     node.verb(&["flush", "ks"]);
+    // memtables that were flushed are retained, and stand for their SSTables until a restart
+    drop(client);
+    node.stop();
+    let node = place.serve(&[]);
+    let mut client = Client::connect(&node.ip);
     client.query("DELETE FROM ks.t WHERE k = 3 AND c = 1");
     let load = |client: &mut Client| {
         for k in 0..9 {
