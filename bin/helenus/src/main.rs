@@ -61,7 +61,12 @@ enum Command {
     CheckConfig(check::Options),
 }
 
-fn run(config: Config, logs: &Logs, demo: bool) -> Result<(), NodeError> {
+fn run(mut config: Config, logs: &Logs, demo: bool) -> Result<(), NodeError> {
+    if !config.is_set("io_depth")
+        && let Some(depth) = doctor::measured_depth(&config)
+    {
+        config.io_depth = depth.min(config.io_depth);
+    }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let shards = config.shards.map_or(cores, |shards| shards as usize).max(1);
     if config.memory_pretouch {
@@ -82,7 +87,9 @@ fn run(config: Config, logs: &Logs, demo: bool) -> Result<(), NodeError> {
     real::run(options, move |env, mesh: env::Mesh<Message>| {
         let (config, limits, logs) = (Arc::clone(&config), limits.clone(), logs.clone());
         let shard = env.clone();
+        let examine = doctor::of_running(&config);
         run_logged_shard((env, mesh), config, limits, logs, move |node, _| {
+            node.examine_by(examine);
             service_manager::follow(&shard);
             if demo {
                 node.start_demo(|line| println!("{line}"));

@@ -25,5 +25,5 @@ pub mod wire;
 pub use ask::{Watcher, ask, ask_watched};
 pub use connections::{ACCEPT_PAUSE, BindError};
 pub use model::*;
-pub use nodetool::{Command, Format, Reply, Verb, VerbError, help};
+pub use nodetool::{Command, Format, Reply, Verb, VerbError, help, samples_text};
 pub use operator::*;

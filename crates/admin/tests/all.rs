@@ -8,5 +8,7 @@ mod plan;
 mod remote;
 mod repair;
 mod ring;
+mod samples;
+mod settings;
 mod socket;
 mod verbs;

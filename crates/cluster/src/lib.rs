@@ -37,6 +37,7 @@ mod peer_request;
 mod peers;
 mod prepared;
 mod read;
+mod read_samples;
 mod reconcile;
 pub mod repair;
 mod replica;

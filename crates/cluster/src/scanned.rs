@@ -2,7 +2,7 @@
 //! `tombstone_failure_threshold` and `local_read_size_*_threshold`
 //! (`ReadCommand.withMetricsRecording`, `withQuerySizeTracking`).
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Sub};
 
 use config::Config;
 use cql::permission::{is_local_system, is_system};
@@ -36,6 +36,18 @@ impl AddAssign for Scanned {
         self.live += other.live;
         self.tombstones += other.tombstones;
         self.bytes += other.bytes;
+    }
+}
+
+impl Sub for Scanned {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            live: self.live.saturating_sub(before.live),
+            tombstones: self.tombstones.saturating_sub(before.tombstones),
+            bytes: self.bytes.saturating_sub(before.bytes),
+        }
     }
 }
 

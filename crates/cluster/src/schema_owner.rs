@@ -4,7 +4,7 @@
 //! A change of another node, pulled or pushed, takes the same steps. It is tried on a copy and made
 //! durable. Then all shards get it, and after them files and clients.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,6 +44,8 @@ const COMPACTION: &str = "compaction";
 struct Owned {
     state: RefCell<SchemaState>,
     turn: Semaphore,
+    /// `default_keyspace_rf`, until the next start.
+    default_replication: Cell<u32>,
 }
 
 /// Why the ring keeps tables compact; none if it does not.
@@ -135,7 +137,9 @@ impl SchemaOwner {
 
     /// Makes this shard the one that changes the schema, from the state that a start loaded.
     pub fn own(&self, state: SchemaState) {
-        let owned = Owned { state: RefCell::new(state), turn: Semaphore::new(1) };
+        let default_replication = Cell::new(self.shard.config.default_keyspace_rf);
+        let (state, turn) = (RefCell::new(state), Semaphore::new(1));
+        let owned = Owned { state, turn, default_replication };
         assert!(self.owned.set(owned).is_ok(), "the schema has one owner");
     }
 
@@ -171,6 +175,19 @@ impl SchemaOwner {
         }
     }
 
+    /// How many replicas a keyspace has that does not say so; on the first shard.
+    pub fn default_replication(&self) -> u32 {
+        let configured = self.shard.config.default_keyspace_rf;
+        self.owned.get().map_or(configured, |owned| owned.default_replication.get())
+    }
+
+    /// Sets that until the next start; on the first shard.
+    pub fn set_default_replication(&self, replicas: u32) {
+        if let Some(owned) = self.owned.get() {
+            owned.default_replication.set(replicas);
+        }
+    }
+
     /// The data centres of the ring, each with its nodes.
     fn data_centers(&self) -> BTreeMap<String, usize> {
         let Some(ring) = self.peers.ring() else {
@@ -192,7 +209,7 @@ impl SchemaOwner {
         let timestamp = self.shard.env.unique_micros();
         let options = ChangeOptions {
             datacenters: self.data_centers(),
-            default_replication: self.shard.config.default_keyspace_rf,
+            default_replication: owner.default_replication.get(),
             memtables: self.shard.config.tables.memtables.clone(),
             drop_compact_storage: self.shard.config.drop_compact_storage_enabled,
             keeps_compact_storage: self.keeps_compact.get().and_then(|asks| asks()),

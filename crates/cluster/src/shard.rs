@@ -16,8 +16,8 @@ use metrics::Registry;
 use protocol::Event;
 use ring::Snitch;
 use schema::Schema;
-use storage::Engine;
 use storage::shards::{Components, Remote};
+use storage::{Engine, StorageError};
 use streaming::Streaming;
 
 use crate::auth::Auth;
@@ -352,6 +352,14 @@ impl Shard {
     /// Who may do what.
     pub fn auth(&self) -> &Rc<Auth> {
         &self.coordinator.auth
+    }
+
+    /// Writes the batches that are kept on this node for too long; on the first shard.
+    ///
+    /// # Errors
+    /// If they cannot be read or written here.
+    pub async fn replay_batches(&self) -> Result<(), StorageError> {
+        self.ring_batches.replay_late_batches().await
     }
 
     /// The guardrails.

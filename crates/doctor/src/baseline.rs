@@ -80,7 +80,33 @@ pub struct Change {
     pub is_worse: bool,
 }
 
+/// Random reads at these depths are measured.
+const DEPTHS: [u32; 3] = [1, 8, 32];
+/// A depth is enough that reaches so much of the best rate.
+const ENOUGH: f64 = 0.9;
+/// So many times that depth keeps the disk busy between one answer and the next request.
+const DEPTH_TIMES: u32 = 2;
+/// Less would have flushes wait for each other.
+const DEPTH_MIN: u32 = 16;
+
 impl Baseline {
+    /// How many operations at a time are enough for the disk: none if it was still becoming faster
+    /// with the most that were measured, or if figures are missing.
+    pub fn io_depth(&self) -> Option<u32> {
+        let rate = |depth: u32| {
+            let name = format!("read_4k_depth_{depth}");
+            let rate = self.figures.iter().find(|figure| figure.name == name)?.value;
+            (rate.is_finite() && rate > 0.0).then_some((depth, rate))
+        };
+        let rates: Vec<(u32, f64)> = DEPTHS.into_iter().filter_map(rate).collect();
+        if rates.len() < DEPTHS.len() {
+            return None;
+        }
+        let best = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        let enough = rates.iter().find(|(_, rate)| *rate >= best * ENOUGH)?.0;
+        (enough < DEPTHS[DEPTHS.len() - 1]).then(|| (enough * DEPTH_TIMES).max(DEPTH_MIN))
+    }
+
     /// Compares with an earlier one: what both have, if measured in the same unit.
     pub fn compare(&self, before: &Self) -> Vec<Change> {
         let change = |now: &Figure| {
@@ -174,6 +200,22 @@ mod tests {
         assert_eq!(worse(840.0, 121.0), [false, true]);
         assert_eq!(worse(820.0, 100.0), [true, false]);
         assert_eq!(worse(0.0, 100.0), [true, false]);
+    }
+
+    #[test]
+    fn a_depth_is_enough_where_the_rate_grows_no_more() {
+        let depth = |rates: &[f64]| {
+            let names = ["read_4k_depth_1", "read_4k_depth_8", "read_4k_depth_32"];
+            let figures = names.iter().zip(rates);
+            of(figures.map(|(name, rate)| Figure::rate(name, *rate, "1/s")).collect()).io_depth()
+        };
+        assert_eq!(depth(&[100.0, 700.0, 720.0]), Some(16));
+        // one head, or a disk that a queue does not help
+        assert_eq!(depth(&[100.0, 105.0, 104.0]), Some(16));
+        // it would have become faster still
+        assert_eq!(depth(&[100.0, 700.0, 1_500.0]), None);
+        assert_eq!(depth(&[100.0, 700.0]), None);
+        assert_eq!(depth(&[100.0, f64::NAN, 720.0]), None);
     }
 
     #[test]

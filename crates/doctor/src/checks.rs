@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How serious a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; the node runs as well without the change, or the change may not help it.
@@ -277,4 +277,42 @@ checks! {
     STEAL Warn "steal": "over 5 % of the CPU time stolen by the hypervisor since boot",
         "Shards stop while other machines run on their CPU: latency has peaks.",
         "use a machine with CPUs of its own";
+    NODE_DOWN Warn "node_down": "a node of the ring that is down",
+        "Its data has one replica less. After max_hint_window it misses writes for good.",
+        "start the node {subject}, then nodetool repair on it; nodetool removenode if it is lost";
+    SCHEMA_DISAGREEMENT Serious "schema_disagreement": "nodes with different schemas",
+        "A node refuses reads and writes of tables and columns that it does not know.",
+        "wait a minute and look again (nodetool describecluster); then restart the nodes of the \
+         smaller part, one by one";
+    RELEASES_DIFFER Note "releases_differ": "nodes of different releases",
+        "While an upgrade is under way, change no schema and repair nothing.",
+        "finish the upgrade: nodetool version on each node";
+    REPLICAS_NOWHERE Serious "replicas_nowhere": "a keyspace stored in a data center without nodes",
+        "Levels of that data center and EACH_QUORUM cannot be reached. The name may be misspelt.",
+        "ALTER KEYSPACE {subject} with the names that nodetool status shows";
+    REPLICAS_EXCEED Serious "replicas_exceed": "a keyspace with more replicas than nodes",
+        "Levels such as ALL, and QUORUM too, ask for replicas that are not there.",
+        "add nodes, or ALTER KEYSPACE {subject} with fewer replicas";
+    REPLICA_SINGLE Warn "replica_single": "a keyspace with one replica in a ring of several nodes",
+        "When a node is down, so is its part of the data. With a lost disk it is lost.",
+        "ALTER KEYSPACE {subject} with three replicas, then nodetool repair -full {subject}";
+    REPLICATION_SIMPLE Warn "replication_simple": "SimpleStrategy in several data centers",
+        "Replicas lie wherever the ring has its next node: one data center may have none.",
+        "ALTER KEYSPACE {subject} WITH replication = {'class': 'NetworkTopologyStrategy', ...}, \
+         then nodetool repair -full {subject}";
+    RACKS_FEWER Note "racks_fewer":
+        "a data center with fewer racks than replicas, but more than one",
+        "A rack has two replicas of some data, and is lost with both.",
+        "use as many racks as replicas in {subject}, or one";
+    RACKS_UNEVEN Warn "racks_uneven": "a rack with at least twice the nodes of another",
+        "Each rack stores as much as another: the nodes of the small one have more to do.",
+        "add nodes to the smaller racks of {subject}";
+    TOKENS_DIFFER Note "tokens_differ": "nodes of a data center with different numbers of tokens",
+        "A node with twice the tokens stores about twice the data.",
+        "use one num_tokens in {subject}, but for machines that are meant to do more";
+    OWNERSHIP_UNEVEN Warn "ownership_uneven":
+        "a node that stores over 30 % more than the mean of its data center",
+        "It is the first to be full and busy.",
+        "let new nodes of {subject} choose their tokens by \
+         allocate_tokens_for_local_replication_factor; nodetool plan says what each would store";
 }

@@ -15,8 +15,8 @@ pub use baseline::{Baseline, Better, Change, Figure, percentile, timestamp};
 pub use checks::{ALL, Check, Severity, markdown};
 pub use examine::examine;
 pub use facts::{
-    Array, Card, Clock, Cpu, Device, Directory, Facts, Kernel, Limits, Memory, Mount, Network,
-    NodeFacts, Role,
+    Array, Card, Clock, Copies, Cpu, Device, Directory, Facts, Kernel, Limits, Memory, Mount,
+    Network, NodeFacts, RingFacts, RingKeyspace, RingNode, Role,
 };
 pub use report::{Finding, Report};
 pub use source::{ClockState, Source, Space};

@@ -1,16 +1,17 @@
 //! What was found, as text and as JSON.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::checks::{ALL, Check, Severity};
 
 /// One thing to change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The check's name.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// How serious it is.
     pub severity: Severity,
     /// The device, directory, card or setting.
@@ -18,20 +19,20 @@ pub struct Finding {
     /// What was found.
     pub found: String,
     /// Why it matters.
-    pub why: &'static str,
+    pub why: Cow<'static, str>,
     /// What to do about it.
     pub fix: String,
 }
 
 /// What an examination gave.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// What to change, most serious first.
     pub findings: Vec<Finding>,
     /// Checks that found nothing to change.
-    pub ok: Vec<&'static str>,
+    pub ok: Vec<Cow<'static, str>>,
     /// Checks of which this machine does not show enough.
-    pub unknown: Vec<&'static str>,
+    pub unknown: Vec<Cow<'static, str>>,
 }
 
 impl Report {
@@ -49,8 +50,8 @@ impl Report {
         judge: impl FnOnce(T) -> Option<String>,
     ) {
         let Some(fact) = fact else { return };
-        if !self.ok.contains(&check.id) {
-            self.ok.push(check.id);
+        if !self.ok.iter().any(|id| id == check.id) {
+            self.ok.push(check.id.into());
         }
         let Some(found) = judge(fact) else { return };
         let is_known = |f: &Finding| f.id == check.id && f.subject == subject;
@@ -58,11 +59,11 @@ impl Report {
             return;
         }
         self.findings.push(Finding {
-            id: check.id,
+            id: check.id.into(),
             severity: check.severity,
             subject: subject.to_owned(),
             found,
-            why: check.why,
+            why: check.why.into(),
             fix: check.fix.replace("{subject}", subject),
         });
     }
@@ -73,10 +74,10 @@ impl Report {
         let looked = std::mem::take(&mut self.ok);
         let has = |id: &str| self.findings.iter().any(|finding| finding.id == id);
         for check in ALL {
-            if !looked.contains(&check.id) {
-                self.unknown.push(check.id);
+            if !looked.iter().any(|id| id == check.id) {
+                self.unknown.push(check.id.into());
             } else if !has(check.id) {
-                self.ok.push(check.id);
+                self.ok.push(check.id.into());
             }
         }
         self

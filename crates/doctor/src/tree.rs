@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A later line replaces an earlier one; `-` removes all below a path. Lines that begin with
-//! `expect`, `node` or `like` are for whoever reads the text.
+//! `expect`, `node`, `ring` or `like` are for whoever reads the text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ impl Tree {
         let word = line.split(' ').next().unwrap_or_default();
         let rest = line.get(word.len()..).unwrap_or_default().trim();
         match word {
-            "" | "#" | "expect" | "node" | "like" => {}
+            "" | "#" | "expect" | "node" | "ring" | "like" => {}
             "-" => self.remove(rest),
             "space" => {
                 let mut parts = rest.split(' ');

@@ -4,6 +4,7 @@
 //! component knows those that were made before it. It reaches itself on another shard through
 //! `storage::shards::Remote`.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::client_server::ClientServer;
 use crate::context::Context;
 use crate::drain::Drain;
 use crate::encryption::Encryption;
+use crate::examination::Examine;
 use crate::failure::Failures;
 use crate::guardrails::NodeGuardrails;
 use crate::key_stores::Of;
@@ -31,6 +33,7 @@ use crate::peers::{PeerListeners, reach_peers};
 use crate::pools::Pools;
 use crate::request_logs::RequestLogs;
 use crate::ring_entry::RingEntry;
+use crate::samplings::Samplings;
 use crate::saved_caches::SavedCaches;
 use crate::scrape::Scrape;
 use crate::snapshots::TableSnapshots;
@@ -106,6 +109,8 @@ impl Node {
             saved_caches: Rc::clone(&saved_caches),
             guardrails,
             upkeep: Upkeep::new(&shard, journal, &snapshots),
+            samplings: Samplings::new(&shard, journal),
+            examine: OnceCell::new(),
             snapshots,
             ring_entry: Rc::clone(&ring_entry),
         });
@@ -198,6 +203,11 @@ impl Node {
     /// What it does by itself.
     pub(crate) fn background(&self) -> &Rc<Background> {
         &self.background
+    }
+
+    /// Has `nodetool doctor` look at the machine so. For the first shard, once.
+    pub fn examine_by(&self, examine: Examine) {
+        let _ = self.operations.examine.set(examine);
     }
 
     /// What the operator asks.

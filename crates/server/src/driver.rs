@@ -576,7 +576,7 @@ impl<C: Coordinator> Stages<C> {
     /// `native_transport_allow_older_protocols: false` refuses what is older than version 5.
     fn is_version_allowed(&self, frame: &Frame<'_>) -> bool {
         let version = frame.header.version;
-        if version >= Version::CURRENT || self.connection.shard.settings.allow_older_protocols {
+        if version >= Version::CURRENT || self.connection.shard.allows_older_protocols.get() {
             return true;
         }
         self.connection.shard.tally.protocol_errors.inc();

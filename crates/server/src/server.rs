@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use env::{Class, Env, HookGuard, Instant, StreamHandle, Task, TcpStream};
 use metrics::Registry;
+use protocol::Version;
 
 use crate::admission::{ConnectionLimits, Refused};
 use crate::coordinator::Coordinator;
@@ -133,6 +134,19 @@ impl Server {
         let remote = stream.peer_addr().ok_or(io::ErrorKind::NotConnected)?;
         (self.adopt)(stream, remote);
         Ok(())
+    }
+
+    /// Serves versions before 5, or ends connections that speak them.
+    pub fn allow_older_protocols(&self, allows: bool) {
+        self.shard.allows_older_protocols.set(allows);
+        if allows {
+            return;
+        }
+        let connections: Vec<_> = self.shard.connections.borrow().values().cloned().collect();
+        let is_old = |of: &Rc<Connection>| {
+            ClientView::of(of).is_some_and(|view| view.version < Version::CURRENT.number())
+        };
+        connections.iter().filter(|of| is_old(of)).for_each(|of| of.close_politely());
     }
 
     /// Closes every connection now.

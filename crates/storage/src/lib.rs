@@ -30,6 +30,7 @@ mod outgoing;
 mod read;
 mod repair_status;
 mod repairs;
+mod samples;
 mod saved_caches;
 pub mod shards;
 mod sstables;
@@ -65,6 +66,7 @@ pub use repair_status::{RepairStatus, RepairedState};
 pub use repairs::{
     Anticompaction, Outcome, PendingSSTables, PendingSessions, RepairedBytes, Repairs,
 };
+pub use samples::{Sampled, Sampler, Samples};
 pub use saved_caches::{SavedCache, SavedName, SavedWhat, save_cache};
 pub use sstables::{Finding, LiveSet, Oversized, SSTable, SizeLimit, Stamp, Tell, WriteLimits};
 pub use start::Replay;

@@ -12,6 +12,7 @@ use types::Token;
 
 use crate::commitlog::Position;
 use crate::memtable::{KeptMemtables, Memtable, Slot};
+use crate::samples::Samples;
 use crate::sstables::LiveSet;
 
 /// A shard's data of one table.
@@ -29,6 +30,8 @@ pub struct TableStore {
     resets: Rc<Cell<u64>>,
     /// Counters for metrics.
     pub stats: TableStats,
+    /// What the operator has sampled.
+    pub samples: Samples,
 }
 
 /// A distribution that a shard keeps of a table: durations in microseconds, or numbers of things.
@@ -174,6 +177,7 @@ impl TableStore {
             rows_reset: Cell::new(next(&resets)),
             resets,
             stats: TableStats::new(weight),
+            samples: Samples::default(),
         })
     }
 

@@ -59,7 +59,7 @@ const EDGES: &Edges = &[
         ],
     ),
     ("server", &["types", "protocol", "metrics", "env", "tls"]),
-    ("admin", &["types", "metrics", "env", "tls"]),
+    ("admin", &["types", "metrics", "env", "tls", "doctor"]),
     // what a node consists of
     (
         "node",
@@ -69,6 +69,7 @@ const EDGES: &Edges = &[
             "sstable",
             "protocol",
             "config",
+            "doctor",
             "logging",
             "audit",
             "metrics",

@@ -117,6 +117,14 @@ fn unix_seconds() -> i64 {
     since.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or_default()
 }
 
+/// What `io_depth` should be by what this machine was measured to do; none if that is not known.
+pub fn measured_depth(config: &Config) -> Option<u32> {
+    let baseline = newest(&config.data_dir.join(FOLDER))?;
+    // a data directory may have moved to another machine
+    let is_of_here = baseline.host == line("/proc/sys/kernel/hostname") && baseline.is_direct;
+    baseline.io_depth().filter(|_| is_of_here)
+}
+
 /// The newest baseline that can be read.
 fn newest(folder: &Path) -> Option<Baseline> {
     let entries = std::fs::read_dir(folder).ok()?.flatten();

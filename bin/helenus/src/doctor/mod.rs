@@ -4,14 +4,18 @@ mod disk;
 mod measure;
 mod peer;
 
+pub use measure::measured_depth;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::doctor::{ClockState, Facts, NodeFacts, Report, Source, Space, examine};
 use clap::Args;
 use config::Config;
 use env::real::{self, RealOptions, StartError};
+use node::Examine;
 
 use crate::Arguments;
 use crate::configuration;
@@ -81,7 +85,7 @@ fn now() -> Instant {
 /// What to print, and whether anything is serious.
 fn examination(arguments: &Arguments, options: &Options) -> Result<(String, bool), String> {
     let config = configuration::of_machine(arguments, configuration::environment()?)?;
-    let report = examine(&Facts::read(&Here, node_of(&config)));
+    let report = examine(&Facts::read(&Here { runs_node: false }, node_of(&config)));
     let each = Duration::from_secs(options.seconds);
     let peer = options.peer.as_deref();
     let taken = options.measure.then(|| measure::take(&config, each, peer)).transpose()?;
@@ -122,8 +126,20 @@ fn node_of(config: &Config) -> NodeFacts {
     }
 }
 
+/// How a node that runs has its machine looked at.
+pub fn of_running(config: &Config) -> Examine {
+    let node = node_of(config);
+    Arc::new(move |ring| {
+        let facts = Facts::read(&Here { runs_node: true }, node.clone());
+        examine(&Facts { ring: Some(ring), ..facts })
+    })
+}
+
 /// This machine.
-struct Here;
+struct Here {
+    /// Does the node run in this process? Then it has io_uring.
+    runs_node: bool,
+}
 
 impl Source for Here {
     fn read(&self, path: &str) -> Option<String> {
@@ -171,6 +187,9 @@ impl Source for Here {
     }
 
     fn io_uring(&self) -> Option<Result<(), String>> {
+        if self.runs_node {
+            return Some(Ok(()));
+        }
         let options = RealOptions { signals: false, ..RealOptions::default() };
         let tried =
             real::run(options, |_env, _mesh: env::Mesh<()>| async { Ok::<(), StartError>(()) });

@@ -15,7 +15,9 @@ mod logs;
 mod node;
 mod notified;
 mod promql;
+mod refused;
 mod remote;
+mod sampled;
 mod upkeep;
 mod wide;
 

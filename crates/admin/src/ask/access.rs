@@ -14,6 +14,11 @@ pub(super) async fn ask(operator: &impl AccessOperator, verb: AccessVerb) -> Ans
         }
         AccessVerb::ForgetRecentClients => operator.forget_recent_clients().await?,
         AccessVerb::ForgetRoles(cache) => operator.forget_roles(cache).await?,
+        AccessVerb::GetAuthCache(cache) => {
+            return Ok(Some(Shown::AuthCache(operator.auth_cache(cache).await?)));
+        }
+        AccessVerb::SetAuthCache(cache, change) => operator.set_auth_cache(cache, change).await?,
+        AccessVerb::OldProtocols { allows } => operator.allow_older_protocols(allows).await?,
         AccessVerb::ReloadKeyStores => operator.reload_key_stores().await?,
     }
     Ok(None)

@@ -9,6 +9,7 @@ mod node;
 mod repair;
 mod request_logs;
 mod ring;
+mod samples;
 mod settings;
 mod snapshots;
 mod sstables;
@@ -70,6 +71,7 @@ pub async fn ask_watched<O: Operator>(
         Verb::Repair(verb) => return repair::ask(env, operator, verb, watcher).await,
         Verb::RequestLogs(verb) => request_logs::ask(operator, verb).await,
         Verb::Ring(verb) => return ring::ask(operator, verb).await,
+        Verb::Samples(verb) => samples::ask(operator, verb).await,
         Verb::Settings(verb) => settings::ask(operator, verb).await,
         Verb::Snapshots(verb) => return snapshots::ask(env, operator, verb).await,
         Verb::SSTables(verb) => sstables::ask(operator, verb).await,

@@ -14,6 +14,9 @@ pub(super) async fn ask(operator: &impl NodeOperator, verb: NodeVerb) -> Answer<
         NodeVerb::DisableBinary { force } => operator.stop_native_transport(force).await?,
         NodeVerb::Version { .. } => return Ok(Some(Shown::Release(operator.release().await?))),
         NodeVerb::Info { .. } => return Ok(Some(Shown::Node(Box::new(operator.node().await?)))),
+        NodeVerb::Doctor { .. } => {
+            return Ok(Some(Shown::Doctor(Box::new(operator.examination().await?))));
+        }
         NodeVerb::IoStats { seconds, windows, .. } => {
             let count = seconds.saturating_mul(IO_WINDOWS_PER_SECOND);
             let mut stats = operator.io_stats(count).await?;

@@ -36,13 +36,17 @@ pub(super) async fn ask(
             return Ok(Some(Shown::Guardrails(found)));
         }
         SettingsVerb::GetColumnIndexSize => {
-            let kibibytes = operator.column_index_bytes().await? >> 10;
+            let kibibytes = operator.column_index_bytes().await?.map(|bytes| bytes >> 10);
             return Ok(Some(Shown::ColumnIndexSize { kibibytes }));
         }
         SettingsVerb::GetDefaultReplication => {
             let factor = operator.default_replication().await?;
             return Ok(Some(Shown::DefaultReplication { factor }));
         }
+        SettingsVerb::SetDefaultReplication(factor) => {
+            operator.set_default_replication(factor).await?;
+        }
+        SettingsVerb::ReplayBatches => operator.replay_batches().await?,
         SettingsVerb::GetSnapshotThrottle => {}
         SettingsVerb::GetTraceProbability => {
             let share = operator.trace_probability().await?;

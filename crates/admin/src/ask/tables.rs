@@ -24,7 +24,7 @@ pub(super) async fn ask(
         TablesVerb::Histograms(of) => {
             Shown::TableHistograms(operator.histograms(of.as_ref()).await?)
         }
-        TablesVerb::DataPaths(names) => Shown::DataPaths(data_paths(operator, names).await?),
+        TablesVerb::DataPaths { of, .. } => Shown::DataPaths(data_paths(operator, of).await?),
         TablesVerb::DataFiles { of, key, hex, .. } => {
             Shown::DataFiles(operator.sstables_of(&of, &key, hex).await?)
         }
@@ -48,6 +48,7 @@ async fn data_paths(
         let paths = operator.data_paths(&keyspace, tables.first().map(String::as_str)).await?;
         match found.iter_mut().find(|of| of.keyspace == keyspace) {
             Some(of) => of.tables.extend(paths),
+            None if paths.is_empty() => {}
             None => found.push(KeyspacePaths { keyspace, tables: paths }),
         }
     }

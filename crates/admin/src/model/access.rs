@@ -37,3 +37,29 @@ pub struct RecentClient {
     /// When it began its last connection, since 1970.
     pub at_unix_millis: i64,
 }
+
+/// By what a part of what `system_auth` said is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthCacheSettings {
+    /// How long an entry serves.
+    pub validity_millis: u64,
+    /// After how long it is read again.
+    pub update_interval_millis: u64,
+    /// How many there are at most.
+    pub max_entries: u64,
+    /// Are all read again by themselves?
+    pub active_update: bool,
+}
+
+/// What is to be changed of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuthCacheChange {
+    /// How long an entry serves.
+    pub validity_millis: Option<i32>,
+    /// After how long it is read again; -1: as long as it serves.
+    pub update_interval_millis: Option<i32>,
+    /// How many there are at most.
+    pub max_entries: Option<i32>,
+    /// Are all read again by themselves?
+    pub active_update: Option<bool>,
+}

@@ -1,5 +1,6 @@
 //! The pattern of I/O, as a block tracer would show it.
 
+use doctor::Baseline;
 use env::{IO_SIZES, IO_WINDOW, IoKind, IoPattern, IoTimes, io_size_limit};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,9 @@ pub struct IoStats {
     pub since_start: Vec<IoFlow>,
     /// Each window, if asked for.
     pub windows: Option<Vec<IoWindow>>,
+    /// What this machine was measured to do, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
 }
 
 /// Operations of a kind.
@@ -164,6 +168,7 @@ impl IoStats {
             flows: pattern.flows().into_iter().map(flow).collect(),
             since_start: pattern.totals().into_iter().map(flow).collect(),
             windows: Some(pattern.windows.iter().map(window).collect()),
+            baseline: None,
         }
     }
 }

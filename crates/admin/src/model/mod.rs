@@ -16,13 +16,14 @@ mod plan;
 mod repair;
 mod request_logs;
 mod ring;
+mod samples;
 mod settings;
 mod shown;
 mod snapshots;
 mod streams;
 mod tables;
 
-pub use access::{ClientConnection, RecentClient};
+pub use access::{AuthCacheChange, AuthCacheSettings, ClientConnection, RecentClient};
 pub use caches::{Cache, ChunkCache, NetworkCache};
 pub use compaction::{
     AutoCompaction, CompactionStats, ExcessJobs, PastCompaction, PendingTasks, RunningCompaction,
@@ -49,6 +50,7 @@ pub use ring::{
     Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf,
     RangeReplica, RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,
 };
+pub use samples::{Sample, SampleOrder, Sampled, SampledTables, Sampler};
 pub use settings::{LoggerLevel, Setting, Timeout, UnknownTimeout};
 pub use shown::Shown;
 pub use snapshots::SnapshotDetails;

@@ -8,12 +8,12 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AutoCompaction, ClientConnection, ClusterView, CompactionStats, DataFile, Decommission,
-    Endpoint, ExcessJobs, FailurePlan, Handoff, IoStats, KeyspacePaths, KeyspaceStats, LoggerLevel,
-    MovePlan, NetStats, NodeInfo, PastCompaction, PendingHints, PendingStats, PoolStats,
-    ProxyHistograms, RecentClient, Release, RepairCleanup, RepairSession, RepairStats, RequestLog,
-    Ring, RingRanges, Setting, SnapshotDetails, StreamLimits, TableHistograms, Thresholds, Timeout,
-    WatchedRepair,
+    AuthCacheSettings, AutoCompaction, ClientConnection, ClusterView, CompactionStats, DataFile,
+    Decommission, Endpoint, ExcessJobs, FailurePlan, Handoff, IoStats, KeyspacePaths,
+    KeyspaceStats, LoggerLevel, MovePlan, NetStats, NodeInfo, PastCompaction, PendingHints,
+    PendingStats, PoolStats, ProxyHistograms, RecentClient, Release, RepairCleanup, RepairSession,
+    RepairStats, RequestLog, Ring, RingRanges, Sampled, SampledTables, Setting, SnapshotDetails,
+    StreamLimits, TableHistograms, Thresholds, Timeout, WatchedRepair,
 };
 
 /// What a verb shows: in JSON an object whose one field names the kind.
@@ -33,16 +33,20 @@ pub enum Shown {
     Clients(Vec<ClientConnection>),
     /// `clientstats --by-protocol`
     RecentClients(Vec<RecentClient>),
+    /// `getauthcacheconfig`
+    AuthCache(AuthCacheSettings),
     /// `getcolumnindexsize`
     ColumnIndexSize {
-        /// Between entries of the index of rows within a partition.
-        kibibytes: u64,
+        /// Between entries of the index of rows within a partition; none: not set.
+        kibibytes: Option<u64>,
     },
     /// `getdefaultrf`
     DefaultReplication {
         /// Replicas of a keyspace.
         factor: u64,
     },
+    /// `doctor`
+    Doctor(Box<doctor::Report>),
     /// `iostats`
     Io(Box<IoStats>),
     /// `status`, `ring`
@@ -165,6 +169,17 @@ pub enum Shown {
     LoggingLevels(Vec<LoggerLevel>),
     /// `setlogginglevel`, of names under which the node logs nothing.
     UnheardLoggers(Vec<String>),
+    /// `profileload`, `toppartitions`
+    Samples(Vec<Sampled>),
+    /// `profileload -i`, `profileload -t`
+    SamplingSchedule {
+        /// Is it as was asked for?
+        done: bool,
+    },
+    /// `profileload -l`
+    Samplings(Vec<SampledTables>),
+    /// `rangekeysample`: tokens.
+    SampledKeys(Vec<i64>),
     /// `getguardrailsconfig`
     Guardrails(Vec<Setting>),
 }

@@ -10,8 +10,10 @@ pub(crate) mod verb;
 pub use format::{Command, Format};
 pub use guardrails::{Category, GuardrailFilter};
 pub use reply::{Mismatch, Reply};
+pub use text::samples::found as samples_text;
 pub use verb::{
     AccessVerb, CachesVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RateUnit,
-    RepairArguments, RepairVerb, RequestLogsVerb, RingVerb, SSTablesVerb, Selection, SettingsVerb,
-    Share, SnapshotsVerb, StatsFormat, StreamLimit, TableFilter, TablesVerb, Verb, VerbError, help,
+    RepairArguments, RepairVerb, RequestLogsVerb, RingVerb, SSTablesVerb, SamplesVerb, Selection,
+    SettingsVerb, Share, SnapshotsVerb, StatsFormat, StreamLimit, TableFilter, TablesVerb, Verb,
+    VerbError, help,
 };

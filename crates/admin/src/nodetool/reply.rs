@@ -57,7 +57,7 @@ impl Reply {
         }
         let Some(shown) = &outcome.shown else { return Ok(Self::default()) };
         let json = serde_json::to_string_pretty(shown).map_err(|_| Mismatch)?;
-        let reply = Self::ok(json + "\n");
+        let reply = Self { exit: text.exit, ..Self::ok(json + "\n") };
         Ok(match shown {
             // those that were refused are an error, too
             Shown::Import { .. } => Self { out: reply.out, ..text },

@@ -10,6 +10,7 @@ mod node;
 mod repair;
 mod request_logs;
 mod ring;
+mod samples;
 mod settings;
 mod snapshots;
 mod sstables;
@@ -24,6 +25,7 @@ pub use node::NodeOperator;
 pub use repair::{REPAIR_EVENTS_WAIT, RepairOperator};
 pub use request_logs::RequestLogsOperator;
 pub use ring::RingOperator;
+pub use samples::SamplesOperator;
 pub use settings::SettingsOperator;
 pub use snapshots::{NewSnapshot, Snapshots, SnapshotsOperator};
 pub use sstables::{NewImport, SSTablesOperator, Scrub, Verify};
@@ -46,6 +48,7 @@ pub trait Operator:
     + RepairOperator
     + RequestLogsOperator
     + RingOperator
+    + SamplesOperator
     + SettingsOperator
     + SnapshotsOperator
     + SSTablesOperator
@@ -64,6 +67,7 @@ impl<T> Operator for T where
         + RepairOperator
         + RequestLogsOperator
         + RingOperator
+        + SamplesOperator
         + SettingsOperator
         + SnapshotsOperator
         + SSTablesOperator

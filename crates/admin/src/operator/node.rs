@@ -1,5 +1,7 @@
 //! The node itself, and whether it serves.
 
+use doctor::Report;
+
 use crate::model::{IoStats, NodeInfo, Release};
 
 use super::Answer;
@@ -13,6 +15,8 @@ pub trait NodeOperator {
     async fn node(&self) -> Answer<NodeInfo>;
     /// The I/O of all shards in the last windows, so many.
     async fn io_stats(&self, windows: u64) -> Answer<IoStats>;
+    /// What to change on the machine and in the ring.
+    async fn examination(&self) -> Answer<Report>;
     /// Stops accepting writes and flushes everything; again: nothing.
     async fn drain(&self) -> Answer<()>;
     /// Gives the order to end.

@@ -21,10 +21,14 @@ pub trait SettingsOperator {
     /// Sets a logger's level, or that of a component's loggers; each may be empty. Says so of names
     /// under which the node logs nothing.
     async fn set_logging_level(&self, target: &str, level: &str) -> Answer<Vec<String>>;
-    /// Bytes between entries of the index of rows within a partition.
-    async fn column_index_bytes(&self) -> Answer<u64>;
+    /// Bytes between entries of the index of rows within a partition, if they are set.
+    async fn column_index_bytes(&self) -> Answer<Option<u64>>;
     /// How many replicas a keyspace has by default.
     async fn default_replication(&self) -> Answer<u64>;
+    /// Sets that.
+    async fn set_default_replication(&self, factor: i32) -> Answer<()>;
+    /// Writes the batches that are kept for too long now.
+    async fn replay_batches(&self) -> Answer<()>;
     /// Which share of requests is traced though nobody asked for it.
     async fn trace_probability(&self) -> Answer<f64>;
     /// Sets that share.

@@ -3,23 +3,26 @@
 pub mod repair;
 
 use admin::{
-    AccessOperator, Answer, AutoCompaction, Cache, CacheName, CachesOperator, ClientConnection,
-    Cluster, Command, CompactionOperator, CompactionStats, DataFile, Decommission, DroppedMessages,
-    Endpoint, Failing, FailingUnit, FailureChance, FailureOdds, FailurePlan, FailureRow, Format,
-    GossipValue, Handoff, HandoffChange, HintsOperator, IoStats, Life, Liveness, LogChanges,
-    LoggerLevel, Messages, MovePlan, NetStats, NetworkCache, NetworkOperator, NewImport,
-    NewSnapshot, NodeInfo, NodeOperator, NodesOf, Outcome, PartitionBytes, PastCompaction,
-    PendingHints, PerRead, PlanChange, PlannedOwnership, PlannedRate, PlannedShare, PlannedStream,
-    PlannedTokens, Pool, PoolStats, ProxyHistograms, RangeReplica, ReadRepairs, RebuildOrder,
-    RecentClient, Refusal, Release, RepairOrder, ReplicatedRange, Replication, Reply, RequestLog,
-    RequestLogsOperator, Requests, Ring, RingNode, RingOperator, RoleCache, SSTablesOperator,
-    Scrub, Setting, SettingsOperator, SnapshotDetails, SnapshotsOperator, StopWhich, StreamFile,
-    StreamLimits, StreamPlan, StreamSession, StreamSum, TableHistograms, TableName, TablePaths,
-    TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask, wire,
+    AccessOperator, Answer, AuthCacheChange, AuthCacheSettings, AutoCompaction, Cache, CacheName,
+    CachesOperator, ClientConnection, Cluster, Command, CompactionOperator, CompactionStats,
+    DataFile, Decommission, DroppedMessages, Endpoint, Failing, FailingUnit, FailureChance,
+    FailureOdds, FailurePlan, FailureRow, Format, GossipValue, Handoff, HandoffChange,
+    HintsOperator, IoStats, Life, Liveness, LogChanges, LoggerLevel, Messages, MovePlan, NetStats,
+    NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf,
+    Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, PlanChange, PlannedOwnership,
+    PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool, PoolStats, ProxyHistograms,
+    RangeReplica, ReadRepairs, RebuildOrder, RecentClient, Refusal, Release, RepairOrder,
+    ReplicatedRange, Replication, Reply, RequestLog, RequestLogsOperator, Requests, Ring, RingNode,
+    RingOperator, RoleCache, SSTablesOperator, Sample, SampleOrder, Sampled, SampledTables,
+    Sampler, SamplesOperator, Scrub, Setting, SettingsOperator, SnapshotDetails, SnapshotsOperator,
+    StopWhich, StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum, TableHistograms,
+    TableName, TablePaths, TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask,
+    wire,
 };
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use doctor::{Finding, Report, Severity};
 use env::sim::{World, WorldOptions};
 
 const TOKENS: [i64; 16] = [
@@ -179,6 +182,20 @@ impl NodeOperator for Fake {
         let env = world.client("10.0.0.1".parse().unwrap());
         let pattern = env.io_pattern(0..windows);
         Ok(IoStats::of(&pattern, 0, 32))
+    }
+
+    async fn examination(&self) -> Answer<Report> {
+        let finding = Finding {
+            id: "node_down".into(),
+            severity: Severity::Warn,
+            subject: "10.0.0.2".to_owned(),
+            found: "it does not answer".to_owned(),
+            why: "Its data has one replica less.".into(),
+            fix: "start it".to_owned(),
+        };
+        let serious = Finding { severity: Severity::Serious, ..finding.clone() };
+        let findings = if self.drained.get() { vec![serious] } else { vec![finding] };
+        Ok(Report { findings, ok: vec!["swap".into()], unknown: vec!["steal".into()] })
     }
 
     async fn drain(&self) -> Answer<()> {
@@ -533,6 +550,23 @@ impl AccessOperator for Fake {
         self.note(format!("forget {cache:?}"))
     }
 
+    async fn auth_cache(&self, _: RoleCache) -> Answer<AuthCacheSettings> {
+        Ok(AuthCacheSettings {
+            validity_millis: 2000,
+            update_interval_millis: 2000,
+            max_entries: 1000,
+            active_update: false,
+        })
+    }
+
+    async fn set_auth_cache(&self, cache: RoleCache, change: AuthCacheChange) -> Answer<()> {
+        self.note(format!("{cache:?} {change:?}"))
+    }
+
+    async fn allow_older_protocols(&self, allows: bool) -> Answer<()> {
+        self.note(format!("older protocols {allows}"))
+    }
+
     async fn reload_key_stores(&self) -> Answer<()> {
         self.note("reload key stores".to_owned())
     }
@@ -777,13 +811,70 @@ impl RequestLogsOperator for Fake {
     }
 }
 
+/// What `profileload` showed of Cassandra 5.0.9.
+impl SamplesOperator for Fake {
+    async fn sample(&self, order: SampleOrder) -> Answer<Vec<Sampled>> {
+        let sample = |table: &str, value: &str, count| Sample {
+            table: table.to_owned(),
+            value: value.to_owned(),
+            count,
+            error: 0,
+        };
+        let one = |sampler| {
+            let samples = match sampler {
+                Sampler::Reads => vec![sample("k1.t", "1", 8), sample("k1.u", "a b:4", 1)],
+                Sampler::LocalReadTime => vec![sample(
+                    "k1.t",
+                    "SELECT * FROM k1.t WHERE k = 3 LIMIT 5000 ALLOW FILTERING",
+                    783,
+                )],
+                Sampler::ReadTombstoneCount => vec![sample("k1.t", "3", 4)],
+                Sampler::WriteSize => vec![sample("k1.t", "6", 134)],
+                _ => Vec::new(),
+            };
+            Sampled { sampler, samples }
+        };
+        self.note(format!("sample {:?} {}", order.of, order.duration_millis))?;
+        Ok(order.samplers.into_iter().map(one).collect())
+    }
+
+    async fn schedule_sampling(&self, order: SampleOrder, interval: u32) -> Answer<bool> {
+        self.note(format!("sample {:?} every {interval}", order.of))?;
+        Ok(order.of.keyspace.is_none())
+    }
+
+    async fn stop_sampling(&self, of: SampledTables) -> Answer<bool> {
+        Ok(of.keyspace.is_none())
+    }
+
+    async fn samplings(&self) -> Answer<Vec<SampledTables>> {
+        let of = |keyspace: &str, table: Option<&str>| SampledTables {
+            keyspace: Some(keyspace.to_owned()),
+            table: table.map(str::to_owned),
+        };
+        Ok(vec![of("k1", None), of("k1", Some("t")), of("longer_name", Some("t"))])
+    }
+
+    async fn sampled_keys(&self) -> Answer<Vec<i64>> {
+        Ok(vec![-7666712501878195859, 5])
+    }
+}
+
 impl SettingsOperator for Fake {
-    async fn column_index_bytes(&self) -> Answer<u64> {
-        Ok(64 << 10)
+    async fn column_index_bytes(&self) -> Answer<Option<u64>> {
+        Ok(Some(64 << 10))
     }
 
     async fn default_replication(&self) -> Answer<u64> {
         Ok(3)
+    }
+
+    async fn set_default_replication(&self, factor: i32) -> Answer<()> {
+        self.note(format!("default rf {factor}"))
+    }
+
+    async fn replay_batches(&self) -> Answer<()> {
+        self.note("replay".to_owned())
     }
 
     async fn timeout(&self, _: Timeout) -> Answer<u64> {

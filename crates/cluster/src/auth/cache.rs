@@ -9,7 +9,7 @@ use types::hash::HashMap;
 
 /// Values by role.
 pub(super) struct Cache<V> {
-    settings: AuthCache,
+    settings: Cell<AuthCache>,
     entries: RefCell<HashMap<String, Entry<V>>>,
     /// Moves on whenever everything is forgotten: what was read before must not be kept after.
     generation: Cell<u64>,
@@ -44,22 +44,38 @@ impl<V> Found<V> {
 
 impl<V: Clone> Cache<V> {
     pub fn new(settings: AuthCache) -> Self {
+        let settings = Cell::new(settings);
         Self { settings, entries: RefCell::default(), generation: Cell::new(0) }
+    }
+
+    pub fn settings(&self) -> AuthCache {
+        self.settings.get()
+    }
+
+    /// Keeps values by these from now on; those that are more than that go.
+    pub fn set(&self, settings: AuthCache) {
+        self.settings.set(settings);
+        let is_too_full = self.entries.borrow().len() > settings.max_entries;
+        if is_too_full || !self.is_on() {
+            self.forget();
+        }
     }
 
     /// Is anything kept at all?
     pub fn is_on(&self) -> bool {
-        !self.settings.validity.is_zero() && self.settings.max_entries > 0
+        let settings = self.settings.get();
+        !settings.validity.is_zero() && settings.max_entries > 0
     }
 
     pub fn get(&self, role: &str, now: Instant) -> Found<V> {
         let mut entries = self.entries.borrow_mut();
         let Some(entry) = entries.get_mut(role) else { return Found::Missing };
         let age = now.since(entry.read);
-        if age >= self.settings.validity {
+        let settings = self.settings.get();
+        if age >= settings.validity {
             return Found::Missing;
         }
-        if age >= self.settings.update_interval && !entry.is_read_again {
+        if age >= settings.update_interval && !entry.is_read_again {
             entry.is_read_again = true;
             return Found::Stale(entry.value.clone());
         }
@@ -76,7 +92,7 @@ impl<V: Clone> Cache<V> {
             return;
         }
         let mut entries = self.entries.borrow_mut();
-        if entries.len() >= self.settings.max_entries && !entries.contains_key(role) {
+        if entries.len() >= self.settings.get().max_entries && !entries.contains_key(role) {
             let oldest = entries.iter().min_by_key(|(_, entry)| entry.read);
             if let Some(oldest) = oldest.map(|(role, _)| role.clone()) {
                 entries.remove(&oldest);
@@ -128,6 +144,20 @@ mod tests {
         cache.put("a", 2, cache.generation(), at(0));
         cache.forget();
         assert_eq!(cache.get("a", at(0)), Found::Missing);
+    }
+
+    #[test]
+    fn settings_count_from_when_they_are_set() {
+        let cache = cache(10, 10, 2);
+        cache.put("a", 1, cache.generation(), at(0));
+        let shorter = AuthCache { validity: Duration::from_secs(3), ..cache.settings() };
+        cache.set(shorter);
+        assert_eq!(cache.get("a", at(2)), Found::Fresh(1));
+        assert_eq!(cache.get("a", at(3)), Found::Missing);
+        cache.put("a", 1, cache.generation(), at(3));
+        cache.set(AuthCache { max_entries: 0, ..shorter });
+        assert_eq!(cache.get("a", at(3)), Found::Missing);
+        assert!(!cache.is_on());
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use config::AuthCache;
 use cql::CqlError;
 use cql::ast::{Permission, Resource};
 use cql::permission::{Need, is_system};
@@ -215,6 +216,24 @@ impl Auth {
         for shard in 0..self.shard.env.shards() {
             // a shard that has ended remembers nothing
             let _ = self.others.call(shard, move |other| other.forget_here(cache)).await;
+        }
+    }
+
+    /// By what a part of what `system_auth` said is kept.
+    pub fn cache_settings(&self, cache: RolesCache) -> AuthCache {
+        match cache {
+            RolesCache::Credentials => self.credentials.settings(),
+            RolesCache::Roles => self.roles.settings(),
+            RolesCache::Permissions => self.permissions.settings(),
+        }
+    }
+
+    /// Keeps it by these settings from now on, on this shard.
+    pub fn set_cache_settings(&self, cache: RolesCache, settings: AuthCache) {
+        match cache {
+            RolesCache::Credentials => self.credentials.set(settings),
+            RolesCache::Roles => self.roles.set(settings),
+            RolesCache::Permissions => self.permissions.set(settings),
         }
     }
 

@@ -33,7 +33,7 @@ use protocol::{Consistency, ErrorDetail, ErrorResponse, ResultMetadata, WriteTyp
 use rows::{Bound, BoundKind, Clustering, RowBuilder, RowRef, Unfiltered};
 use schema::{Strategy, Table};
 use storage::shards::Remote;
-use storage::{Engine, PartitionKey, Slices, StorageError, Trace};
+use storage::{Engine, PartitionKey, Sampler, Slices, StorageError, Trace};
 
 use crate::answer::{Answer, Outcome, Page, cql_error, invalid, write_error};
 use crate::binding::{BatchPart, Binder};
@@ -420,6 +420,7 @@ impl Paxos {
         let mut voters = self.voters(subject, serial).map_err(Failure::Answer)?;
         let Ok(_turn) = turn else {
             metrics.contention.record(1);
+            self.sample_contention(subject, 1);
             return Err(Failure::Contention { times: 1, required: voters.required });
         };
         let mut lost = 0;
@@ -473,7 +474,14 @@ impl Paxos {
                 .await;
         };
         metrics.contention.record(lost.into());
+        self.sample_contention(subject, lost);
         result
+    }
+
+    /// Others were in the way at a partition, so often.
+    fn sample_contention(&self, subject: &Subject, times: u32) {
+        let engine = &self.shard.engine;
+        engine.sample(subject.table.id, Sampler::CasContentions, times.into(), &subject.key.bytes);
     }
 
     /// Most replicas promised: what this round is for.

@@ -13,6 +13,7 @@ use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 use types::Few;
 
+use crate::read_samples::{PartitionRead, sample_time};
 use crate::request_metrics::micros;
 use crate::scanned::{Excess, Scanned, Scanner, Thresholds, WARNINGS_MAX};
 
@@ -480,6 +481,13 @@ async fn read_partition(
     read_rows(&mut sink, key, &mut rows, resumed.is_some()).await?;
     engine.read_ended(task.table().id, started, rows.sstables());
     let scanned = sink.block.scanned;
+    let is_by_key = matches!(read.target, Target::Keys(_));
+    let sstables = is_by_key.then(|| rows.sstables());
+    let of = PartitionRead { table: task.table().id, key: &key.bytes, sstables, scanned };
+    of.sample(engine);
+    if is_by_key {
+        sample_time(engine, task.table().id, started, || text(task, Some(key)));
+    }
     trace.note(engine.env(), || {
         let (live, tombstones) = (scanned.live, scanned.tombstones);
         format!("Read {live} live rows and {tombstones} tombstone cells")
@@ -529,6 +537,12 @@ pub(crate) async fn read_keys(
         }
     }
     Ok(FoundKeys { blocks, aggregation, noticed: budget.noticed })
+}
+
+/// The read of a partition, or of a range, as CQL.
+fn text(task: &Task, key: Option<&PartitionKey>) -> String {
+    let key = key.map(|key| cql::select::PartitionKey::new(key.bytes.clone()));
+    task.select.command_text(&task.read, key.as_ref())
 }
 
 /// Counts what one read of this shard went over.
@@ -614,6 +628,7 @@ pub(crate) async fn read_range(engine: Rc<Engine>, task: Task) -> Result<Found, 
     }
     let took = micros(engine.env().now().since(started));
     engine.measured(task.table().id, &[(Measure::LocalScan, took)]);
+    sample_time(&engine, task.table().id, started, || text(&task, None));
     note_scanned(&engine, &task, scanned);
     let full = budget.is_spent();
     Ok(Found { blocks, aggregation, full, noticed: budget.noticed })

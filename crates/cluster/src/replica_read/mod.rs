@@ -15,6 +15,7 @@ pub(crate) mod fetched;
 pub(crate) mod limit;
 mod scan;
 pub(crate) mod slices;
+mod text;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

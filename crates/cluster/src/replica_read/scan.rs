@@ -12,10 +12,12 @@ use rows::{Deletion, Purger, RowBuilder, RowRef, Unfiltered, purge_marker, purge
 use schema::Table;
 use storage::{Engine, Measure, PartitionKey, ScanStart, Slices, StorageError, Trace};
 
+use crate::read_samples::{PartitionRead, sample_time};
 use crate::replica_read::conditions::Conditions;
 use crate::replica_read::fetched::Fetched;
 use crate::replica_read::limit::Counter;
 use crate::replica_read::slices::{Stretch, after, takes_all};
+use crate::replica_read::text::text;
 use crate::request_metrics::micros;
 use crate::scanned::{Scanned, Scanner, Thresholds};
 
@@ -218,8 +220,17 @@ impl<'w> Scan<'w> {
             // it was altered on the way here
             return Err(Failed::Reason(FailureReason::IncompatibleSchema));
         }
+        let before = self.total;
         let part = self.part(key, &mut cursor).await?;
         self.engine.read_ended(table.id, started, cursor.sstables());
+        let is_by_key = matches!(wanted.command.target, Target::Partition { .. });
+        let of = PartitionRead {
+            table: table.id,
+            key: &key.bytes,
+            sstables: is_by_key.then(|| cursor.sstables()),
+            scanned: self.total - before,
+        };
+        of.sample(&self.engine);
         self.chunk.parts.extend(part);
         Ok(())
     }
@@ -353,6 +364,7 @@ impl<'w> Scan<'w> {
         let took = micros(self.engine.env().now().since(started));
         measured.extend(measure.map(|measure| (measure, took)));
         self.engine.measured(id, &measured);
+        sample_time(&self.engine, id, started, || text(&self.wanted.table, &self.wanted.command));
         self.wanted.trace.note(self.engine.env(), || {
             format!("Read {} live rows and {} tombstone cells", total.live, total.tombstones)
         });

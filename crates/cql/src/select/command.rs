@@ -1,4 +1,4 @@
-//! A read as CQL (`ReadCommand.toCQLString`): what warnings about it show.
+//! A read as CQL (`ReadCommand.toCQLString`): what warnings about it and samples of it show.
 
 use rows::{Bound, ClusteringRef};
 use schema::{Column, ColumnKind, Table};
@@ -37,24 +37,7 @@ impl Select {
             let new: Vec<String> = texts.filter(|text| !conditions.contains(text)).collect();
             conditions.extend(new);
         }
-        let mut text = format!(
-            "SELECT {} FROM {}.{}",
-            self.columns_text(read),
-            maybe_quote(&table.keyspace),
-            maybe_quote(&table.name)
-        );
-        if !conditions.is_empty() {
-            text.push_str(" WHERE ");
-            text.push_str(&conditions.join(" AND "));
-        }
-        if read.reversed {
-            let order = |column: &Column| {
-                let direction = if column.reversed { "ASC" } else { "DESC" };
-                format!("{} {direction}", maybe_quote(&column.name))
-            };
-            let orders: Vec<_> = table.clustering.iter().map(order).collect();
-            text.push_str(&format!(" ORDER BY {}", orders.join(", ")));
-        }
+        let mut text = beginning(table, &self.columns_text(read), &conditions, read.reversed);
         let limit = match self.is_aggregate() {
             // an aggregation is read page after page, of which without paging there is one
             true => read.asked_page.unwrap_or(NO_LIMIT),
@@ -64,13 +47,7 @@ impl Select {
             // limits that say nothing
             text.push(' ');
         }
-        if limit != NO_LIMIT {
-            text.push_str(&format!(" LIMIT {limit}"));
-        }
-        if read.per_partition_limit != NO_LIMIT {
-            text.push_str(&format!(" PER PARTITION LIMIT {}", read.per_partition_limit));
-        }
-        text.push_str(" ALLOW FILTERING");
+        end(&mut text, limit, read.per_partition_limit);
         text
     }
 
@@ -94,6 +71,79 @@ impl Select {
         let names: Vec<_> = columns.map(|column| maybe_quote(&column.name)).collect();
         if names.is_empty() { "*".to_owned() } else { names.join(", ") }
     }
+}
+
+/// A read that another node coordinates, as this one knows it.
+#[derive(Clone, Debug)]
+pub struct ReplicaRead<'a> {
+    /// Its table.
+    pub table: &'a Table,
+    /// The names of the columns that are asked for; none for all of them.
+    pub columns: Vec<&'a str>,
+    /// The partition that is read.
+    pub key: Option<&'a [u8]>,
+    /// Or the range of them.
+    pub range: [RangeBound; 2],
+    /// Which rows of each.
+    pub rows: RowFilter,
+    /// Are they read from the last to the first?
+    pub reversed: bool,
+    /// Rows of all, and of a partition.
+    pub limits: [u32; 2],
+}
+
+impl ReplicaRead<'_> {
+    /// Its text.
+    pub fn text(&self) -> String {
+        let Self { table, range: [from, to], limits: [limit, per_partition], .. } = self;
+        let mut conditions = Vec::new();
+        match self.key {
+            Some(key) => {
+                let names = table.partition_key.iter().zip(key_values(table, key));
+                conditions.extend(names.map(|(column, value)| equals(column, value)));
+            }
+            None => {
+                conditions.extend(token_condition(table, from, [">=", ">"]));
+                conditions.extend(token_condition(table, to, ["<=", "<"]));
+            }
+        }
+        row_conditions(table, &self.rows, &mut conditions);
+        let columns: Vec<_> = self.columns.iter().map(|name| maybe_quote(name)).collect();
+        let columns = if columns.is_empty() { "*".to_owned() } else { columns.join(", ") };
+        let mut text = beginning(table, &columns, &conditions, self.reversed);
+        end(&mut text, *limit, *per_partition);
+        text
+    }
+}
+
+/// A read up to its limits.
+fn beginning(table: &Table, columns: &str, conditions: &[String], reversed: bool) -> String {
+    let (keyspace, name) = (maybe_quote(&table.keyspace), maybe_quote(&table.name));
+    let mut text = format!("SELECT {columns} FROM {keyspace}.{name}");
+    if !conditions.is_empty() {
+        text.push_str(" WHERE ");
+        text.push_str(&conditions.join(" AND "));
+    }
+    if reversed {
+        let order = |column: &Column| {
+            let direction = if column.reversed { "ASC" } else { "DESC" };
+            format!("{} {direction}", maybe_quote(&column.name))
+        };
+        let orders: Vec<_> = table.clustering.iter().map(order).collect();
+        text.push_str(&format!(" ORDER BY {}", orders.join(", ")));
+    }
+    text
+}
+
+/// Its limits, and what each has behind them.
+fn end(text: &mut String, limit: u32, per_partition: u32) {
+    if limit != NO_LIMIT {
+        text.push_str(&format!(" LIMIT {limit}"));
+    }
+    if per_partition != NO_LIMIT {
+        text.push_str(&format!(" PER PARTITION LIMIT {per_partition}"));
+    }
+    text.push_str(" ALLOW FILTERING");
 }
 
 fn columns_of<'t>(expr: &Expr, table: &'t Table, out: &mut Vec<&'t Column>) {

@@ -54,7 +54,7 @@ use row::Place;
 use selection::Selected;
 
 pub use aggregation::Aggregation;
-pub use command::key_values;
+pub use command::{ReplicaRead, key_values};
 pub use filter::{BoundFilter, Comparison, Test};
 pub use group::Group;
 pub use keys::{PartitionKey, RangeBound, Target};

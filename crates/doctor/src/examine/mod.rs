@@ -2,6 +2,7 @@
 
 mod disks;
 mod network;
+mod ring;
 mod system;
 
 use crate::facts::Facts;
@@ -19,5 +20,6 @@ pub fn examine(facts: &Facts) -> Report {
     system::cpu(facts, &mut report);
     network::settings(facts, &mut report);
     network::cards(facts, &mut report);
+    ring::ring(facts, &mut report);
     report.finish()
 }

@@ -1,10 +1,12 @@
 //! What is known of a machine, as far as it concerns a node.
 
 mod disks;
+mod ring;
 mod system;
 
 use std::collections::BTreeMap;
 
+pub use self::ring::{Copies, RingFacts, RingKeyspace, RingNode};
 use crate::source::{ClockState, Source, Space};
 
 /// What the node is to do here.
@@ -231,6 +233,8 @@ pub struct Facts {
     pub network: Network,
     /// CPUs.
     pub cpu: Cpu,
+    /// The ring, where a node of it tells.
+    pub ring: Option<RingFacts>,
 }
 
 impl Facts {
@@ -251,6 +255,7 @@ impl Facts {
             clock: system::clock(source),
             network: system::network(source),
             cpu: system::cpu(source),
+            ring: None,
         }
     }
 }

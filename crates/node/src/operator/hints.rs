@@ -12,9 +12,16 @@ use crate::addresses::socket;
 impl Operations {
     /// The host ID of a node of the ring.
     fn host_at(&self, text: &str) -> Answer<Uuid> {
-        let unknown = || Refusal::BadUse(format!("Can't delete hints for unknown address {text}"));
         let port = self.shard.identity().storage_port;
         let text_of = text.trim_start_matches('/');
+        let is_ip = text_of.parse::<IpAddr>().is_ok();
+        let unknown = || match is_ip {
+            true => {
+                let ip = SocketAddr::new(text_of.parse().unwrap_or(IpAddr::from([0; 4])), port);
+                Refusal::BadUse(format!("Can't delete hints for unknown address /{ip}"))
+            }
+            false => Refusal::BadUse(format!("Can't delete hints for unknown address {text}")),
+        };
         let address = match text_of.parse::<SocketAddr>() {
             Ok(address) => Address::new(address.ip(), address.port()),
             Err(_) => {

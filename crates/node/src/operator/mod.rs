@@ -13,12 +13,14 @@ mod rebuild;
 mod repair;
 mod request_logs;
 mod ring;
+mod samples;
 mod settings;
 mod snapshots;
 mod sstables;
 mod streams;
 mod tables;
 
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ use crate::client_server::ClientServer;
 use crate::drain::Drain;
 use crate::encryption::Encryption;
 use crate::error::NodeError;
+use crate::examination::Examine;
 use crate::guardrails::NodeGuardrails;
 use crate::journal::Journal;
 use crate::metrics_view::MetricsView;
@@ -43,6 +46,7 @@ use crate::mode::Mode;
 use crate::pools::Pools;
 use crate::request_logs::RequestLogs;
 use crate::ring_entry::RingEntry;
+use crate::samplings::Samplings;
 use crate::saved_caches::SavedCaches;
 use crate::snapshots::TableSnapshots;
 use crate::upkeep::Upkeep;
@@ -67,6 +71,9 @@ pub(crate) struct Operations {
     pub(crate) guardrails: Rc<NodeGuardrails>,
     pub(crate) snapshots: Rc<TableSnapshots>,
     pub(crate) upkeep: Upkeep,
+    pub(crate) samplings: Rc<Samplings>,
+    /// How to look at the machine, where somebody knows.
+    pub(crate) examine: OnceCell<Examine>,
     pub(crate) ring_entry: Rc<RingEntry>,
 }
 

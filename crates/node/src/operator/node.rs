@@ -7,11 +7,13 @@ use admin::{
     Answer, IoStats, NodeInfo, NodeOperator, Refusal, Release, RingOperator, TablesOperator,
 };
 use cluster::{Bootstrap, Shard, Standing};
+use doctor::Report;
 use env::{File, IO_WINDOW, OpenOptions};
 use storage::CacheKind;
 use types::Uuid;
 
 use super::{Operations, failed};
+use crate::examination::{baseline, ring_facts};
 use crate::figures::NANOS;
 use crate::memory::Memory;
 use crate::settings::io_depth;
@@ -107,7 +109,20 @@ impl NodeOperator for Operations {
         let since = i64::try_from(now.as_nanos() / (NANOS * NANOS)).unwrap_or(i64::MAX) - starts;
         let depth = io_depth(&self.config, self.shard.others().count());
         let bound = (depth * self.shard.others().count()) as u64;
-        Ok(IoStats::of(&all, unix_micros / 1000 - since, bound))
+        let baseline = baseline(env, &self.config).await;
+        let stats = IoStats::of(&all, unix_micros / 1000 - since, bound);
+        Ok(IoStats { baseline, ..stats })
+    }
+
+    async fn examination(&self) -> Answer<Report> {
+        let Some(examine) = self.examine.get().cloned() else {
+            return Err(failed(
+                "the node is starting, or nobody told it how to look at its machine",
+            ));
+        };
+        let ring = ring_facts(&self.shard);
+        // it reads files as anybody does, and so not on a shard
+        Ok(self.env.helper(move || examine(ring)).await)
     }
 
     async fn drain(&self) -> Answer<()> {

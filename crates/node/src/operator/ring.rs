@@ -65,7 +65,7 @@ impl Operations {
         Ok(self.clients.start().await?)
     }
 
-    fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
+    pub(super) fn known_ring(&self) -> Answer<Arc<ring::Ring>> {
         let ring = self.shard.peers().ring();
         ring.ok_or_else(|| failed("the node has not joined the ring yet"))
     }
@@ -203,13 +203,13 @@ impl RingOperator for Operations {
 
     async fn endpoints(&self, name: &TableName, key: &str) -> Answer<Vec<SocketAddr>> {
         let schema = self.shard.engine().schema();
-        let [id] = self.tables(&name.keyspace, std::slice::from_ref(&name.table))?[..] else {
-            return Ok(Vec::new());
+        let Some(keyspace) = schema.keyspace(&name.keyspace) else {
+            return Err(Refusal::BadUse(format!("Unknown keyspace '{}'", name.keyspace)));
         };
-        let (Some(table), Some(keyspace)) =
-            (schema.table_by_id(&id), schema.keyspace(&name.keyspace))
-        else {
-            return Ok(Vec::new());
+        let Some(table) = keyspace.tables.get(&name.table) else {
+            let TableName { keyspace, table } = name;
+            let text = format!("Unknown table '{table}' in keyspace '{keyspace}'");
+            return Err(Refusal::BadUse(text));
         };
         let key = key_bytes(table, key, false)?;
         let token = PartitionKey::new(key.as_slice()).token;
@@ -328,15 +328,18 @@ impl RingOperator for Operations {
     }
 
     async fn move_to(&self, token: &str) -> Answer<()> {
-        let token = token
-            .parse()
-            .map(Token)
-            .map_err(|_| failed(format!("For input string: \"{token}\"")))?;
+        let token = token.parse().map(Token).map_err(|_| {
+            Refusal::BadUse(format!(
+                "Invalid token for Murmur3Partitioner. Got {token} but expected a long value \
+                     (unsigned 8 bytes integer)."
+            ))
+        })?;
         self.relocation()?.move_to(token).await.map_err(failed)
     }
 
     async fn remove_node(&self, host: &str) -> Answer<()> {
-        let id = Uuid::parse(host).ok_or_else(|| failed(format!("Invalid UUID string: {host}")))?;
+        let id = Uuid::parse(host)
+            .ok_or_else(|| Refusal::BadUse(format!("Invalid UUID string: {host}")))?;
         self.removal()?.remove(id).await.map_err(failed)
     }
 

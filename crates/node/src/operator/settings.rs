@@ -12,7 +12,6 @@ use metrics::Level;
 
 use super::{Operations, failed};
 use crate::all_shards::ask_all;
-use crate::settings::COLUMN_INDEX_BYTES;
 
 /// Where a timeout of the node is kept; none: nothing that it is of is served yet.
 fn place(timeouts: &mut Timeouts, timeout: Timeout) -> Option<&mut Duration> {
@@ -49,12 +48,43 @@ impl SettingsOperator for Operations {
         ask_all(self.shard.others(), set).await.map(drop).map_err(failed)
     }
 
-    async fn column_index_bytes(&self) -> Answer<u64> {
-        Ok(self.config.column_index_size.unwrap_or(COLUMN_INDEX_BYTES))
+    async fn column_index_bytes(&self) -> Answer<Option<u64>> {
+        Ok(self.config.column_index_size)
     }
 
     async fn default_replication(&self) -> Answer<u64> {
-        Ok(self.config.default_keyspace_rf.into())
+        Ok(self.shard.schema_owner().default_replication().into())
+    }
+
+    async fn set_default_replication(&self, factor: i32) -> Answer<()> {
+        let refused = |text: String| Err(Refusal::BadUse(text));
+        let Some(replicas) = u32::try_from(factor).ok().filter(|replicas| *replicas > 0) else {
+            return refused("default_keyspace_rf cannot be less than 1".to_owned());
+        };
+        let config = self.shard.guardrails().current_config();
+        let limit = |name: &str| config.lookup().number(name);
+        let (least, most) = (
+            limit("minimum_replication_factor_fail_threshold"),
+            limit("maximum_replication_factor_fail_threshold"),
+        );
+        if least > 0 && i64::from(factor) < least {
+            return refused(format!(
+                "default_keyspace_rf to be set ({factor}) cannot be less than \
+                 minimum_replication_factor_fail_threshold ({least})"
+            ));
+        }
+        if most > 0 && i64::from(factor) > most {
+            return refused(format!(
+                "default_keyspace_rf to be set ({factor}) cannot be greater than \
+                 maximum_replication_factor_fail_threshold ({most})"
+            ));
+        }
+        self.shard.schema_owner().set_default_replication(replicas);
+        Ok(())
+    }
+
+    async fn replay_batches(&self) -> Answer<()> {
+        self.shard.replay_batches().await.map_err(failed)
     }
 
     async fn settings(&self) -> Answer<Vec<Setting>> {

@@ -117,8 +117,7 @@ impl SSTablesOperator for Operations {
         let schema = self.engine().schema();
         let table = schema.table(&of.keyspace, &of.table).filter(|table| !table.is_virtual());
         let Some(table) = table else {
-            let text = format!("ColumnFamilyStore for {}/{} not found.", of.keyspace, of.table);
-            return Err(failed(text));
+            return Err(Refusal::UnknownTable(of));
         };
         let mut places = Vec::new();
         for directory in directories {

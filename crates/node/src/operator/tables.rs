@@ -51,7 +51,8 @@ impl TablesOperator for Operations {
         let names: Vec<String> = table.iter().map(|name| (*name).to_owned()).collect();
         let schema = self.engine().schema();
         let mut found = Vec::new();
-        for id in self.tables(keyspace, &names)? {
+        // as Cassandra, which looks for names among all that there are
+        for id in self.tables(keyspace, &names).unwrap_or_default() {
             let Some(table) = schema.table_by_id(&id) else { continue };
             let directories = self.config.data_file_directories.iter();
             let paths = directories.map(|data| storage::table_directory(data, table));
@@ -62,8 +63,8 @@ impl TablesOperator for Operations {
     }
 
     async fn sstables_of(&self, table: &TableName, key: &str, hex: bool) -> Answer<Vec<DataFile>> {
-        let [id] = self.tables(&table.keyspace, std::slice::from_ref(&table.table))?[..] else {
-            return Ok(Vec::new());
+        let Some(id) = self.stored(table) else {
+            return Err(Refusal::UnknownTable(table.clone()));
         };
         let schema = self.engine().schema();
         let Some(table) = schema.table_by_id(&id) else { return Ok(Vec::new()) };
@@ -86,7 +87,14 @@ impl TablesOperator for Operations {
 /// The bytes of a partition's key from what the operator wrote: its values, with colons between
 /// them, or their digits.
 pub(super) fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<Vec<u8>> {
-    let refused = |what: String| Refusal::BadUse(what);
+    // what nodetool's own exceptions come to
+    let refused = |what: String| Refusal::Failed(what);
+    let unread = |ty: &CqlType, text: &str, what: String| match ty {
+        CqlType::Int | CqlType::BigInt | CqlType::SmallInt | CqlType::TinyInt => {
+            refused(format!("For input string: \"{text}\""))
+        }
+        _ => refused(what),
+    };
     if hex {
         let digits = CqlType::Blob.parse_text(text, 0);
         return digits.map_err(|e| refused(e.to_string()));
@@ -96,9 +104,11 @@ pub(super) fn key_bytes(table: &schema::Table, text: &str, hex: bool) -> Answer<
         _ => text.split(':').collect(),
     };
     let columns = table.partition_key.iter();
-    let values = columns.zip(&texts).map(|(column, text)| column.ty.parse_text(text, 0));
-    let values: Result<Vec<_>, _> = values.collect();
-    let values = values.map_err(|e| refused(e.to_string()))?;
+    let values = columns.zip(&texts).map(|(column, text)| {
+        let value = column.ty.parse_text(text, 0);
+        value.map_err(|e| unread(&column.ty, text, e.to_string()))
+    });
+    let values = values.collect::<Answer<Vec<_>>>()?;
     let key = table.partition_key_bytes(&values).map_err(|e| refused(e.to_string()))?;
     Ok(key.into())
 }

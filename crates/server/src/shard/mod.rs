@@ -28,6 +28,8 @@ use crate::view::RunningRequests;
 pub(crate) struct Shard {
     pub env: Env,
     pub settings: Settings,
+    /// Are versions before 5 served? As the settings say, until the operator does.
+    pub allows_older_protocols: Cell<bool>,
     pub tally: Tally,
     pub in_flight: InFlight,
     /// The limit of requests a second, if there is one.
@@ -69,6 +71,7 @@ impl Shard {
     ) -> Self {
         let rate = settings.max_requests_per_second;
         Self {
+            allows_older_protocols: Cell::new(settings.allow_older_protocols),
             rate: rate.map(|rate| RequestRate::new(limits.next_permit.clone(), rate)),
             tally: Tally::new(registry),
             in_flight: InFlight::new(&settings, env.shards()),

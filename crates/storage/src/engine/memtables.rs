@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use env::Env;
-use rows::{Mutation, RowBuilder};
+use env::{Env, Instant};
+use rows::{Mutation, PartitionUpdate, RowBuilder};
 use schema::{Schema, TableId};
 
 use super::caches::Caches;
@@ -20,6 +20,7 @@ use crate::commitlog::Position;
 use crate::error::StorageError;
 use crate::memtable::{Memtable, Slot};
 use crate::options::Options;
+use crate::samples::{Sampler, data_size};
 use crate::sstables::LiveSet;
 use crate::table_store::{Measure, TableStore};
 
@@ -50,6 +51,15 @@ fn is_as_flushed(store: &TableStore, slots: &[Rc<Slot>]) -> bool {
     let table = store.table();
     table.layout.dropped.is_empty()
         && slots.iter().all(|slot| slot.read().table().layout == table.layout)
+}
+
+/// Gives a write to the samples of its table.
+#[cold]
+fn sample(store: &TableStore, update: &PartitionUpdate, now: Instant) {
+    store.samples.take(Sampler::Writes, now, 1, &update.key);
+    if store.samples.has(Sampler::WriteSize) {
+        store.samples.take(Sampler::WriteSize, now, data_size(update), &update.key);
+    }
 }
 
 impl Memtables {
@@ -120,6 +130,9 @@ impl Memtables {
             let took = ended.as_nanos().saturating_sub(started.as_nanos());
             store.stats.write_ns.set(store.stats.write_ns.get() + took);
             store.stats.record(Measure::LocalWrite, took / NANOS);
+            if store.samples.is_on() {
+                sample(&store, update, ended);
+            }
             started = ended;
         }
         Ok(())

@@ -8,6 +8,7 @@ mod encoder;
 mod memory;
 mod memtables;
 mod reads;
+mod sampling;
 mod shard_log;
 mod tables;
 
@@ -58,6 +59,8 @@ pub struct Engine {
     pub(crate) files: Rc<Files>,
     caches: Rc<Caches>,
     watchers: Watchers,
+    /// Is anything of a table sampled on this shard?
+    is_sampling: Cell<bool>,
     /// On the first shard: what the node has once.
     background: OnceCell<Rc<dyn Background>>,
     /// Counters for metrics.
@@ -124,6 +127,7 @@ impl Engine {
             files,
             caches,
             watchers: Watchers::default(),
+            is_sampling: Cell::new(false),
             background: OnceCell::new(),
             stats: EngineStats { last_segment: Cell::new(-1), ..EngineStats::default() },
         })

@@ -1,11 +1,11 @@
-//! `nodetool clientstats`.
+//! `nodetool clientstats`, `getauthcacheconfig`, `setauthcacheconfig`.
 
 use std::collections::BTreeMap;
 
 use types::time::{TimestampStyle, format_timestamp};
 
 use super::columns::Columns;
-use crate::model::{ClientConnection, RecentClient};
+use crate::model::{AuthCacheChange, AuthCacheSettings, ClientConnection, RecentClient};
 
 /// What stands for what a client did not say (`ConnectedClient`).
 const UNDEFINED: &str = "undefined";
@@ -23,6 +23,28 @@ const HEADS: [&str; 10] = [
 ];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The text of `getauthcacheconfig`.
+pub(super) fn auth_cache(of: &AuthCacheSettings) -> String {
+    let AuthCacheSettings { validity_millis, update_interval_millis, max_entries, active_update } =
+        of;
+    format!(
+        "Validity Period: {validity_millis}\nUpdate Interval: {update_interval_millis}\n\
+         Max Entries: {max_entries}\nActive Update: {active_update}\n"
+    )
+}
+
+/// The text of `setauthcacheconfig`: what was changed.
+pub(super) fn changed(change: &AuthCacheChange) -> String {
+    let number = |what: &str, number: Option<i32>| {
+        number.map(|number| format!("Changed {what} to {number}\n")).unwrap_or_default()
+    };
+    let active = change.active_update.map(|is| format!("Changed Active Update to {is}\n"));
+    number("Validity Period", change.validity_millis)
+        + &number("Update Interval", change.update_interval_millis)
+        + &number("Max Entries", change.max_entries)
+        + &active.unwrap_or_default()
+}
 
 /// The text of `clientstats`, with each connection, and each with its options.
 pub(super) fn clients(all: &[ClientConnection], lists: bool, with_options: bool) -> String {

@@ -2,14 +2,14 @@
 
 use super::{
     access, cluster, compaction, gossip, hints, histograms, info, io, logging, network, plan,
-    repair, request_logs, ring, snapshots, status, streams, table_tree, tables,
+    repair, request_logs, ring, samples, snapshots, status, streams, table_tree, tables,
 };
 use crate::model::{Decommission, ExcessJobs, Shown};
 use crate::nodetool::guardrails;
 use crate::nodetool::reply::Reply;
 use crate::nodetool::verb::{
     AccessVerb, CompactionVerb, HintsVerb, NetworkVerb, NodeVerb, RepairVerb, RequestLogsVerb,
-    RingVerb, SSTablesVerb, SettingsVerb, SnapshotsVerb, TablesVerb, Verb,
+    RingVerb, SSTablesVerb, SamplesVerb, SettingsVerb, SnapshotsVerb, TablesVerb, Verb,
 };
 
 const QUIET_MEGABITS: &str =
@@ -24,10 +24,12 @@ pub(in crate::nodetool) fn print(verb: &Verb, shown: Option<&Shown>) -> Option<R
         Verb::Compaction(verb) => return of_compaction(verb, shown),
         Verb::Hints(verb) => of_hints(verb, shown),
         Verb::Network(verb) => return of_network(*verb, shown),
+        Verb::Node(NodeVerb::Doctor { json }) => return of_doctor(*json, shown),
         Verb::Node(verb) => of_node(verb, shown),
         Verb::Repair(verb) => of_repair(verb, shown),
         Verb::RequestLogs(verb) => of_request_logs(verb, shown),
         Verb::Ring(verb) => of_ring(verb, shown),
+        Verb::Samples(verb) => of_samples(verb, shown),
         Verb::Settings(verb) => of_settings(verb, shown),
         Verb::Snapshots(verb) => of_snapshots(verb, shown),
         Verb::SSTables(verb) => return of_sstables(verb, shown),
@@ -50,9 +52,18 @@ fn of_access(verb: AccessVerb, shown: Option<&Shown>) -> Option<String> {
             access::clients(of, all, options)
         }
         (AccessVerb::RecentClients, Some(Shown::RecentClients(of))) => access::recent(of),
+        (AccessVerb::GetAuthCache(_), Some(Shown::AuthCache(of))) => access::auth_cache(of),
+        (AccessVerb::SetAuthCache(_, change), None) => access::changed(&change),
         (AccessVerb::ForgetRecentClients, None) => "Clearing connection history\n".to_owned(),
         _ => return nothing(shown),
     })
+}
+
+/// As `helenus doctor`: exit code 1 if anything is serious.
+fn of_doctor(json: bool, shown: Option<&Shown>) -> Option<Reply> {
+    let Some(Shown::Doctor(report)) = shown else { return nothing(shown).map(Reply::ok) };
+    let out = if json { report.json() + "\n" } else { report.to_string() };
+    Some(Reply { out, err: String::new(), exit: report.is_serious().into() })
 }
 
 fn of_node(verb: &NodeVerb, shown: Option<&Shown>) -> Option<String> {
@@ -241,7 +252,10 @@ fn of_tables(verb: &TablesVerb, shown: Option<&Shown>) -> Option<String> {
         (TablesVerb::Histograms(_), Some(Shown::TableHistograms(of))) => {
             of.iter().map(histograms::print).collect()
         }
-        (TablesVerb::DataPaths(_), Some(Shown::DataPaths(of))) => tables::data_paths(of),
+        (TablesVerb::DataPaths { format, .. }, Some(Shown::DataPaths(of))) => match format {
+            Some(format) => tables::data_paths_tree(of).print(*format),
+            None => tables::data_paths(of),
+        },
         (TablesVerb::DataFiles { levels, .. }, Some(Shown::DataFiles(of))) => {
             tables::data_files(of, *levels)
         }
@@ -282,6 +296,21 @@ fn of_request_logs(verb: &RequestLogsVerb, shown: Option<&Shown>) -> Option<Stri
     })
 }
 
+fn of_samples(verb: &SamplesVerb, shown: Option<&Shown>) -> Option<String> {
+    Some(match (verb, shown) {
+        (SamplesVerb::Sample(_), Some(Shown::Samples(of))) => samples::found(of) + "\n",
+        (SamplesVerb::Schedule { order, .. }, Some(Shown::SamplingSchedule { done })) => {
+            samples::unscheduled(&order.of, *done)
+        }
+        (SamplesVerb::Stop(of), Some(Shown::SamplingSchedule { done })) => {
+            samples::unstopped(of, *done)
+        }
+        (SamplesVerb::List, Some(Shown::Samplings(of))) => samples::list(of),
+        (SamplesVerb::KeyRange, Some(Shown::SampledKeys(of))) => samples::keys(of),
+        _ => return nothing(shown),
+    })
+}
+
 fn of_settings(verb: &SettingsVerb, shown: Option<&Shown>) -> Option<String> {
     Some(match (verb, shown) {
         (SettingsVerb::GetTimeout(_), Some(Shown::Timeout { timeout, millis })) => {
@@ -295,12 +324,16 @@ fn of_settings(verb: &SettingsVerb, shown: Option<&Shown>) -> Option<String> {
             logging::unheard(of)
         }
         (SettingsVerb::GetColumnIndexSize, Some(Shown::ColumnIndexSize { kibibytes })) => {
+            let kibibytes = kibibytes.map_or("-1".to_owned(), |size| size.to_string());
             format!("Current value for column_index_size: {kibibytes} KiB\n")
         }
         (SettingsVerb::GetDefaultReplication, Some(Shown::DefaultReplication { factor })) => {
             format!("{factor}\n")
         }
-        (SettingsVerb::GetSnapshotThrottle, None) => "Snapshot throttle is disabled\n".to_owned(),
+        // no limit, as Cassandra prints it
+        (SettingsVerb::GetSnapshotThrottle, None) => {
+            format!("Current snapshot throttle: {} links/s\n", i64::MAX)
+        }
         (SettingsVerb::GetGuardrails(filter), Some(Shown::Guardrails(of))) => {
             guardrails::print(of, filter)
         }

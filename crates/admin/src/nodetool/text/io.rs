@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use doctor::{Baseline, Figure};
 use env::{IO_SIZES, io_size_limit};
 use serde_json::{Map, Value, json};
 
@@ -72,7 +73,52 @@ pub(super) fn print(stats: &IoStats) -> String {
     text.push_str(&sizes(stats));
     text.push('\n');
     text.push_str(&latencies(stats));
+    if let Some(of) = &stats.baseline {
+        text.push_str(&baseline(stats, of));
+    }
     text
+}
+
+/// What the machine was measured to do, beside what it does now.
+fn baseline(stats: &IoStats, of: &Baseline) -> String {
+    let mut columns = Columns::default();
+    columns.row(["Figure", "Baseline", "Unit", "Mean now", "Peak now"]);
+    for Figure { name, value, unit, .. } in &of.figures {
+        let [mean, peak] =
+            now(stats, name).map(|now| now.map_or(String::new(), |now| fixed(now, 1)));
+        columns.row([name, &fixed(*value, 1), unit, &mean, &peak]);
+    }
+    format!(
+        "\nBaseline of {} on {}, by helenus doctor --measure\n{}",
+        of.date,
+        of.host,
+        columns.text(&columns.widths(), "  ")
+    )
+}
+
+/// What of the last windows compares with a figure: a mean and a peak, in the figure's unit.
+fn now(stats: &IoStats, figure: &str) -> [Option<f64>; 2] {
+    const MEGABYTE: f64 = 1e6;
+    let (seconds, window) = (stats.period_seconds, window_seconds(stats));
+    let volume = |name: &str| stats.volumes.iter().find(|of| of.name == name);
+    let count = |name| {
+        volume(name)
+            .map(|of| [per_second(of.count, seconds), per_second(of.window_peak_count, window)])
+    };
+    let bytes = |name| {
+        volume(name).map(|of| {
+            [per_second(of.bytes, seconds), per_second(of.window_peak_bytes, window)]
+                .map(|bytes| bytes / MEGABYTE)
+        })
+    };
+    let both = match figure {
+        "read_128k" => bytes("reads"),
+        "write_128k" => bytes("writes"),
+        "append_sync_4k" => count("syncs"),
+        name if name.starts_with("read_4k_depth_") && !name.contains("_p") => count("reads"),
+        _ => None,
+    };
+    both.map_or([None, None], |both| both.map(Some))
 }
 
 fn volumes(stats: &IoStats) -> String {
@@ -194,6 +240,9 @@ pub(super) fn json(stats: &IoStats) -> String {
         "flows": flows(&stats.flows),
         "since_start": flows(&stats.since_start),
     });
+    if let (Some(of), Some(object)) = (&stats.baseline, all.as_object_mut()) {
+        object.insert("baseline".to_owned(), json!(of));
+    }
     if let (Some(windows), Some(object)) = (&stats.windows, all.as_object_mut()) {
         let window = |window: &IoWindow| {
             json!({
@@ -262,6 +311,34 @@ mod tests {
         assert_eq!(line("flush      write")[..3], ["flush", "write", "3"], "{text}");
         assert!(line("flush      write")[7].parse::<u64>().unwrap() > 0, "{text}");
         assert_eq!(line("statement  read")[..3], ["statement", "read", "2"], "{text}");
+    }
+
+    #[test]
+    fn a_baseline_stands_beside_what_happens_now() {
+        let figures = vec![
+            Figure::rate("read_4k_depth_8", 9876.5, "reads/s"),
+            Figure::rate("write_128k", 512.0, "MB/s"),
+            Figure::rate("cpu", 3.0, "M steps/s"),
+        ];
+        let (date, host) = ("2026-01-02T03-04-05Z".to_owned(), "h".to_owned());
+        let baseline = Some(Baseline { date, host, figures, ..Baseline::default() });
+        let stats = IoStats { baseline, ..stats() };
+        let text = print(&stats);
+        let line = |start: &str| -> Vec<&str> {
+            let found = text.lines().find(|line| line.starts_with(start));
+            found.unwrap_or_else(|| panic!("no {start}: {text}")).split_whitespace().collect()
+        };
+        assert!(text.contains("\nBaseline of 2026-01-02T03-04-05Z on h, by "), "{text}");
+        // two reads in one second, in one window of 100 ms
+        assert_eq!(
+            line("read_4k_depth_8"),
+            ["read_4k_depth_8", "9876.5", "reads/s", "2.0", "20.0"]
+        );
+        // 96 KiB in a second
+        assert_eq!(line("write_128k")[1..4], ["512.0", "MB/s", "0.1"], "{text}");
+        assert_eq!(line("cpu"), ["cpu", "3.0", "M", "steps/s"], "{text}");
+        let value: Value = serde_json::from_str(&json(&stats)).unwrap();
+        assert_eq!(value["baseline"]["host"], "h");
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod plan;
 mod repair;
 mod request_logs;
 mod ring;
+pub(crate) mod samples;
 mod snapshots;
 mod status;
 mod streams;

@@ -90,6 +90,8 @@ pub(super) fn limit(limits: &StreamLimits, of: StreamLimit, unit: RateUnit) -> O
         (true, true) => limits.far_whole,
     };
     let of = match (of.is_whole, of.is_far) {
+        // Cassandra's nodetool does not say which one then
+        (false, true) if unit == RateUnit::PreciseMegabits => "stream throughput",
         (false, false) => "stream throughput",
         (false, true) => "inter-datacenter stream throughput",
         (true, false) => "entire SSTable stream throughput",

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::number::{double, fixed, memory, size};
+use super::tree::Tree;
 use crate::model::{
     DataFile, KeyspacePaths, KeyspaceStats, Level, PartitionBytes, Requests, TablePaths, TableStats,
 };
@@ -171,6 +172,17 @@ pub(super) fn data_paths(keyspaces: &[KeyspacePaths]) -> String {
         }
     }
     text
+}
+
+/// What `datapaths -F` prints.
+pub(super) fn data_paths_tree(keyspaces: &[KeyspacePaths]) -> Tree {
+    let table = |TablePaths { table, paths }: &TablePaths| {
+        (table.clone(), Tree::List(paths.iter().map(Tree::text).collect()))
+    };
+    let keyspace = |KeyspacePaths { keyspace, tables }: &KeyspacePaths| {
+        (keyspace.clone(), Tree::map(tables.iter().map(table)))
+    };
+    Tree::map(keyspaces.iter().map(keyspace))
 }
 
 /// The text of `getsstables`; with the level of each where `levels` and it has one.

@@ -1,8 +1,9 @@
 //! Verbs of clients, roles and certificates: `tools.nodetool.ClientStats`,
 //! `InvalidateCredentialsCache` and its kin, `tools.ReloadSslCertificates`.
 
-use super::VerbError;
 use super::args::Args;
+use super::{VerbError, refused};
+use crate::model::AuthCacheChange;
 use crate::operator::RoleCache;
 
 /// A verb of clients, roles and certificates.
@@ -23,6 +24,15 @@ pub enum AccessVerb {
     ForgetRoles(RoleCache),
     /// `reloadssl`: reads key stores that have changed.
     ReloadKeyStores,
+    /// `getauthcacheconfig`: by what a cache of roles keeps.
+    GetAuthCache(RoleCache),
+    /// `setauthcacheconfig`: sets that until the next start.
+    SetAuthCache(RoleCache, AuthCacheChange),
+    /// `enableoldprotocolversions`, `disableoldprotocolversions`: serves versions before 5, or not.
+    OldProtocols {
+        /// Does it serve them?
+        allows: bool,
+    },
 }
 
 /// Options that name permissions of some resources.
@@ -44,6 +54,13 @@ const RESOURCES: &[&str] = &[
 pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<AccessVerb>, VerbError> {
     Ok(Some(match name {
         "clientstats" => clients(args),
+        "disableoldprotocolversions" => AccessVerb::OldProtocols { allows: false },
+        "enableoldprotocolversions" => AccessVerb::OldProtocols { allows: true },
+        "getauthcacheconfig" => {
+            let name = args.titled(&["--cache-name"], "cache-name")?;
+            AccessVerb::GetAuthCache(auth_cache("getauthcacheconfig", name)?)
+        }
+        "setauthcacheconfig" => set_auth_cache(args)?,
         "invalidatecredentialscache" => forget(RoleCache::Credentials, args),
         "invalidatepermissionscache" => {
             args.not_served(RESOURCES)?;
@@ -53,6 +70,52 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<AccessVerb>, V
         "reloadssl" => AccessVerb::ReloadKeyStores,
         _ => return Ok(None),
     }))
+}
+
+/// The cache of that name. Cassandra has two more.
+fn auth_cache(verb: &str, name: Option<String>) -> Result<RoleCache, VerbError> {
+    let Some(name) = name else { return refused("Required option '--cache-name' is missing") };
+    match name.as_str() {
+        "CredentialsCache" => Ok(RoleCache::Credentials),
+        "PermissionsCache" => Ok(RoleCache::Permissions),
+        "RolesCache" => Ok(RoleCache::Roles),
+        "JmxPermissionsCache" | "NetworkPermissionsCache" => {
+            Err(VerbError::NotServed(format!("{verb} --cache-name {name}")))
+        }
+        _ => refused(format!("Unknown cache name: {name}")),
+    }
+}
+
+fn set_auth_cache(args: &mut Args) -> Result<AccessVerb, VerbError> {
+    let name = args.titled(&["--cache-name"], "cache-name")?;
+    let mut number = |option: &'static str| {
+        let title = option.trim_start_matches('-');
+        match args.titled(&[option], title)? {
+            None => Ok(None),
+            Some(text) => match text.parse::<i32>() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => refused(format!("{title}: can not convert \"{text}\" to a Integer")),
+            },
+        }
+    };
+    let validity_millis = number("--validity-period")?;
+    let update_interval_millis = number("--update-interval")?;
+    let max_entries = number("--max-entries")?;
+    let enables = args.flag(&["--enable-active-update"]);
+    let disables = args.flag(&["--disable-active-update"]);
+    if name.is_none() {
+        auth_cache("setauthcacheconfig", None)?;
+    }
+    if enables && disables {
+        return refused("enable-active-update and disable-active-update cannot be used together");
+    }
+    let active_update = (enables || disables).then_some(enables);
+    let change =
+        AuthCacheChange { validity_millis, update_interval_millis, max_entries, active_update };
+    if change == AuthCacheChange::default() {
+        return refused("At least one optional parameter need to be passed");
+    }
+    Ok(AccessVerb::SetAuthCache(auth_cache("setauthcacheconfig", name)?, change))
 }
 
 fn clients(args: &mut Args) -> AccessVerb {

@@ -1,6 +1,7 @@
 //! Verbs of compaction: `tools.nodetool.Compact`, `Stop`, `SetCompactionThroughput` and their kin.
 
 use super::args::Args;
+use super::network::NEGATIVE_RATE;
 use super::{Selection, StatsFormat, VerbError, number, refused, selection, stats_format, table};
 use crate::model::{TableName, Thresholds};
 use crate::operator::StopWhich;
@@ -145,8 +146,10 @@ fn stop(args: &mut Args) -> Result<CompactionVerb, VerbError> {
 
 fn set_throughput(args: &mut Args) -> Result<CompactionVerb, VerbError> {
     let mebibytes = number(args, "compaction_throughput")?;
-    // Cassandra takes a negative rate for none at all.
-    Ok(CompactionVerb::SetThroughput { mebibytes: u64::try_from(mebibytes).unwrap_or(0) })
+    match u64::try_from(mebibytes) {
+        Ok(mebibytes) => Ok(CompactionVerb::SetThroughput { mebibytes }),
+        Err(_) => refused(NEGATIVE_RATE),
+    }
 }
 
 fn set_concurrent(args: &mut Args) -> Result<CompactionVerb, VerbError> {

@@ -17,12 +17,13 @@ const USES: &[(&str, &str)] = &[
     ("compact", "[-s | --split-output] [<keyspace> [<table>...]] | --user-defined <file>..."),
     ("compactionhistory", "[-F json | yaml]"),
     ("compactionstats", "[-H | --human-readable] [-V | --vtable]"),
-    ("datapaths", "[<keyspace>[.<table>]...]"),
+    ("datapaths", "[-F json | yaml] [<keyspace>[.<table>]...]"),
     ("decommission", "[-f | --force]"),
     ("describering", "<keyspace>"),
     ("disableautocompaction", "[<keyspace> [<table>...]]"),
     ("disablebinary", "[-f | --force]"),
     ("disablehintsfordc", "<datacenter>"),
+    ("doctor", "[--json]"),
     (
         "enableauditlog",
         "[--logger <class>] [--included-keyspaces <names>] [--excluded-keyspaces <names>] \
@@ -39,6 +40,7 @@ const USES: &[(&str, &str)] = &[
     ("enablehintsfordc", "<datacenter>"),
     ("flush", "[<keyspace> [<table>...]]"),
     ("garbagecollect", "[-g ROW | CELL] [-j <jobs>] [<keyspace> [<table>...]]"),
+    ("getauthcacheconfig", "--cache-name <cache-name>"),
     ("getcompactionthreshold", "<keyspace> <table>"),
     ("getcompactionthroughput", "[-d | --precise-mib]"),
     ("getendpoints", "<keyspace> <table> <key>"),
@@ -67,6 +69,11 @@ const USES: &[(&str, &str)] = &[
         "add [--nodes <count>] [--dc <datacenter>] [--rack <rack>] [--tokens <num_tokens>] \
          | decommission [<address> | <ID>] | removenode <ID> | move <new token> \
          | failures [--nodes <most>] [--racks <most>] [--tokens <num_tokens>]",
+    ),
+    (
+        "profileload",
+        "[-s <capacity>] [-k <top>] [-a <samplers>] [-i <interval> | -t | -l] \
+         [<keyspace> <table | *>] [<duration in ms>]",
     ),
     (
         "rebuild",
@@ -99,10 +106,16 @@ const USES: &[(&str, &str)] = &[
         "scrub",
         "[-ns | --no-snapshot] [-s | --skip-corrupted] [-n | --no-validate] [-j <jobs>] [<keyspace> [<table>...]]",
     ),
+    (
+        "setauthcacheconfig",
+        "--cache-name <cache-name> [--validity-period <ms>] [--update-interval <ms>] \
+         [--max-entries <count>] [--disable-active-update]",
+    ),
     ("setcachecapacity", "<key-cache-capacity> <row-cache-capacity> <counter-cache-capacity>"),
     ("setcompactionthreshold", "<keyspace> <table> <minthreshold> <maxthreshold>"),
     ("setcompactionthroughput", "<mebibytes_per_second>"),
     ("setconcurrentcompactors", "<count>"),
+    ("setdefaultrf", "<default_rf>"),
     ("setguardrailsconfig", "<guardrail> <value>..."),
     ("sethintedhandoffthrottlekb", "<value_in_kb_per_sec>"),
     ("setinterdcstreamthroughput", "[-e | --entire-sstable-throughput] [-m | --mib] <value_in_mb>"),
@@ -122,6 +135,11 @@ const USES: &[(&str, &str)] = &[
     (
         "tablestats",
         "[-i] [-H | --human-readable] [-F json | yaml] [-s <sort_key> [-t <top>]] [<keyspace>[.<table>]...]",
+    ),
+    (
+        "toppartitions",
+        "[-s <capacity>] [-k <top>] [-a <samplers>] [-i <interval> | -t | -l] \
+         [<keyspace> <table | *>] [<duration in ms>]",
     ),
     ("tpstats", "[-F json | yaml]"),
     ("truncatehints", "[<address>]"),

@@ -58,7 +58,7 @@ fn for_center(args: &mut Args, verb: &str, is_enabled: bool) -> Result<HintsVerb
 fn throttle(args: &mut Args) -> Result<HintsVerb, VerbError> {
     match u64::try_from(number(args, "throttle_in_kb")?) {
         Ok(kib) => Ok(HintsVerb::SetHandoff(HandoffChange::Throttle(kib << 10))),
-        Err(_) => refused("throttle_in_kb must not be negative"),
+        Err(_) => refused("Invalid data storage: value must be non-negative"),
     }
 }
 
@@ -66,7 +66,7 @@ fn throttle(args: &mut Args) -> Result<HintsVerb, VerbError> {
 fn window(args: &mut Args) -> Result<HintsVerb, VerbError> {
     match u64::try_from(number(args, "max_hint_window")?) {
         Ok(millis) => Ok(HintsVerb::SetHandoff(HandoffChange::Window(millis))),
-        Err(_) => refused("max_hint_window must not be negative"),
+        Err(_) => refused("Invalid duration: value must be non-negative"),
     }
 }
 

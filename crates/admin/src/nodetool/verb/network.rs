@@ -94,6 +94,9 @@ fn get_limit(args: &mut Args, is_far: bool) -> Result<NetworkVerb, VerbError> {
     Ok(NetworkVerb::GetStreamLimit { of: StreamLimit { is_whole, is_far }, unit })
 }
 
+/// What Cassandra says of a rate below 0.
+pub(super) const NEGATIVE_RATE: &str = "Invalid data rate: value must be non-negative";
+
 fn set_limit(args: &mut Args, is_far: bool) -> Result<NetworkVerb, VerbError> {
     let is_whole = args.flag(&["-e", "--entire-sstable-throughput"]);
     let mebibytes = args.flag(&["-m", "--mib"]);
@@ -104,9 +107,10 @@ fn set_limit(args: &mut Args, is_far: bool) -> Result<NetworkVerb, VerbError> {
     let Some(text) = args.take() else {
         return refused(format!("Required parameters are missing: {title}"));
     };
-    let Ok(value) = text.parse::<u32>() else {
+    let Ok(value) = text.parse::<i32>() else {
         return refused(format!("{title}: can not convert \"{text}\" to a int"));
     };
+    let Ok(value) = u32::try_from(value) else { return refused(NEGATIVE_RATE) };
     let unit = if is_whole || mebibytes { 1 << 20 } else { MEGABIT_BYTES };
     let bytes_per_second = u64::from(value) * unit;
     Ok(NetworkVerb::SetStreamLimit { of: StreamLimit { is_whole, is_far }, bytes_per_second })

@@ -1,5 +1,5 @@
 //! Verbs of the node itself: `tools.nodetool.Info`, `Version`, `Drain` and their kin, and
-//! `iostats`, which is ours.
+//! `iostats` and `doctor`, which are ours.
 
 use super::VerbError;
 use super::args::Args;
@@ -26,6 +26,11 @@ pub enum NodeVerb {
         /// With each window.
         windows: bool,
     },
+    /// `doctor`: what to change on the machine and in the ring.
+    Doctor {
+        /// For programs.
+        json: bool,
+    },
     /// `drain`: stops accepting writes and flushes everything.
     Drain,
     /// `stopdaemon`: ends the node.
@@ -48,6 +53,7 @@ const KEPT_SECONDS: u64 = env::IO_WINDOWS as u64 * env::IO_WINDOW.as_millis() as
 pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<NodeVerb>, VerbError> {
     Ok(Some(match name {
         "disablebinary" => NodeVerb::DisableBinary { force: args.flag(&["-f", "--force"]) },
+        "doctor" => NodeVerb::Doctor { json: args.flag(&["--json"]) },
         "drain" => NodeVerb::Drain,
         "enablebinary" => NodeVerb::EnableBinary,
         "info" => {

@@ -111,11 +111,13 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
     Ok(Some(match name {
         "assassinate" => match args.take() {
             Some(address) => RingVerb::Assassinate { address },
-            None => return refused("Required parameters are missing: ip_address"),
+            None => return refused("Required parameters are missing: ip address"),
         },
         "bootstrap" => match args.take().as_deref() {
             Some("resume") => RingVerb::ResumeBootstrap { force: args.flag(&["-f", "--force"]) },
-            _ => return refused("Required parameters are missing: resume"),
+            // the help, as of every group of verbs
+            None => return Err(VerbError::Nothing),
+            Some(other) => return Err(VerbError::Unexpected(vec![other.to_owned()])),
         },
         "decommission" => RingVerb::Decommission { force: args.flag(&["-f", "--force"]) },
         "describecluster" => RingVerb::DescribeCluster { print_port },
@@ -144,7 +146,7 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RingVerb>, Ver
         "join" => RingVerb::Join,
         "move" => match args.take() {
             Some(token) => RingVerb::Move { token },
-            None => return refused("Required parameters are missing: new token"),
+            None => return refused("Required parameters are missing: newToken"),
         },
         "plan" => plan(args)?,
         "rebuild" => rebuild(args)?,

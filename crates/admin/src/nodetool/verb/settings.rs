@@ -1,8 +1,8 @@
 //! Verbs of settings: `tools.nodetool.GetTimeout`, `SetTraceProbability`, `GuardrailsConfigCommand`
 //! and their kin.
 
-use super::VerbError;
 use super::args::Args;
+use super::{VerbError, number};
 use crate::model::Timeout;
 use crate::nodetool::guardrails::{Category, GuardrailFilter};
 
@@ -41,6 +41,10 @@ pub enum SettingsVerb {
     GetColumnIndexSize,
     /// `getdefaultrf`: says how many replicas a keyspace has by default.
     GetDefaultReplication,
+    /// `setdefaultrf`: sets that until the next start.
+    SetDefaultReplication(i32),
+    /// `replaybatchlog`: writes the batches that are kept for too long.
+    ReplayBatches,
     /// `getsnapshotthrottle`: says that snapshots have no limit.
     GetSnapshotThrottle,
     /// `gettraceprobability`: says which share of requests is traced.
@@ -67,6 +71,8 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<SettingsVerb>,
         "setlogginglevel" => set_logging_level(args.rest()),
         "gettimeout" => SettingsVerb::GetTimeout(get_timeout(&args.rest())?),
         "gettraceprobability" => SettingsVerb::GetTraceProbability,
+        "replaybatchlog" => SettingsVerb::ReplayBatches,
+        "setdefaultrf" => SettingsVerb::SetDefaultReplication(number(args, "default_rf")?),
         "setguardrailsconfig" => SettingsVerb::SetGuardrails(args.rest()),
         "settimeout" => set_timeout(&args.rest())?,
         "settraceprobability" => SettingsVerb::SetTraceProbability(share(args)?),
@@ -125,6 +131,9 @@ fn get_timeout(args: &[String]) -> Result<Timeout, VerbError> {
 }
 
 fn set_timeout(args: &[String]) -> Result<SettingsVerb, VerbError> {
+    if args.is_empty() {
+        return Err(VerbError::Arguments("Required parameters are missing: args".to_owned()));
+    }
     let [name, millis] = args else {
         return Err(VerbError::Arguments(format!(
             "Timeout type followed by value in ms (0 disables socket streaming timeout). Type \

@@ -22,8 +22,13 @@ pub enum TablesVerb {
     },
     /// `tablehistograms`: percentiles of a table, or of all.
     Histograms(Option<TableName>),
-    /// `datapaths`: the directories of tables' files; of all tables, if empty.
-    DataPaths(Vec<Selection>),
+    /// `datapaths`: the directories of tables' files.
+    DataPaths {
+        /// Of which; of all tables, if empty.
+        of: Vec<Selection>,
+        /// Of `-F`.
+        format: Option<StatsFormat>,
+    },
     /// `getsstables`: the data files that may hold a partition.
     DataFiles {
         /// Of which table.
@@ -89,14 +94,14 @@ fn sort(args: &mut Args) -> Result<Option<(String, u32)>, VerbError> {
 
 /// `ks` and `ks.table`.
 fn data_paths(args: &mut Args) -> Result<TablesVerb, VerbError> {
-    args.not_served(&["-F", "--format"])?;
+    let format = stats_format(args, "arguments for -F are yaml and json only.")?;
     let name = |word: String| match word.split_once('.') {
         Some((keyspace, table)) => {
             Selection { keyspace: Some(keyspace.to_owned()), tables: vec![table.to_owned()] }
         }
         None => Selection { keyspace: Some(word), tables: Vec::new() },
     };
-    Ok(TablesVerb::DataPaths(args.rest().into_iter().map(name).collect()))
+    Ok(TablesVerb::DataPaths { of: args.rest().into_iter().map(name).collect(), format })
 }
 
 fn data_files(args: &mut Args) -> Result<TablesVerb, VerbError> {
