@@ -466,7 +466,7 @@ impl RequestLogs {
         (active.is_some(), active.unwrap_or(&settings.queries).clone())
     }
 
-    /// `enableauditlog` (`AuditLogManager.enable`): where the logger stays, only the filter changes.
+    /// `enableauditlog` (`AuditLogManager.enable`): with the same logger, only the filter changes.
     pub async fn enable_audit(&self, changes: &Changes) -> Result<(), VerbRefused> {
         let settings = self.settings.borrow().clone();
         let new = settings.audit.with(changes)?;
