@@ -67,6 +67,21 @@ impl Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::{Client, Statement};
+    use crate::kind::Kind;
+
+    #[test]
+    fn keyspace_category_and_user_have_to_pass() {
+        let host = "127.0.0.1:7000".parse().unwrap();
+        let client = Client { user: Some("u"), host, source: host, keyspace: Some("ks") };
+        let entry = client.ran(&Statement::new(Kind::Select), "SELECT", 1);
+        let pass =
+            |keyspaces, categories, users| Filter::new(keyspaces, categories, users).pass(&entry);
+        assert!(pass(["ks", ""], ["QUERY", ""], ["u", ""]));
+        assert!(!pass(["", "ks"], ["", ""], ["", ""]));
+        assert!(!pass(["", ""], ["", "QUERY"], ["", ""]));
+        assert!(!pass(["", ""], ["", ""], ["other", ""]));
+    }
 
     #[test]
     fn who_is_excluded_is_not_included() {

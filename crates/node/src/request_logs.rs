@@ -268,9 +268,7 @@ impl RequestLogs {
         watched: &Watched,
         error: Option<&ErrorResponse>,
     ) {
-        let statements = watched.observed.statements();
-        let statement = statements.first().map(|seen| seen.statement.clone());
-        drop(statements);
+        let statement = watched.observed.statements().first().map(|seen| seen.statement.clone());
         let now = self.millis();
         let make = |client: &Client<'_>| match (error, &statement) {
             (Some(error), statement) => {
@@ -294,9 +292,10 @@ impl RequestLogs {
         watched: &Watched,
         error: Option<&ErrorResponse>,
     ) {
-        let statements = watched.observed.statements();
-        let seen = statements.first().map(|seen| (seen.statement.clone(), seen.text.clone()));
-        drop(statements);
+        let seen = {
+            let statements = watched.observed.statements();
+            statements.first().map(|seen| (seen.statement.clone(), seen.text.clone()))
+        };
         let now = self.millis();
         let make = |client: &Client<'_>| match (error, &seen) {
             (Some(error), seen) => {
@@ -438,12 +437,13 @@ impl RequestLogs {
 
     /// Has all shards log as the settings are.
     async fn apply(&self) -> Result<(), VerbRefused> {
-        let settings = self.settings.borrow();
-        let active = Active {
-            audit: settings.active_audit.as_ref().and_then(ActiveAudit::of),
-            queries: settings.active_queries.as_ref().map(Room::of),
+        let active = {
+            let settings = self.settings.borrow();
+            Active {
+                audit: settings.active_audit.as_ref().and_then(ActiveAudit::of),
+                queries: settings.active_queries.as_ref().map(Room::of),
+            }
         };
-        drop(settings);
         let set = move |logs: &Rc<Self>| {
             logs.is_on.set(active.audit.is_some() || active.queries.is_some());
             *logs.active.borrow_mut() = Rc::new(active.clone());
@@ -466,7 +466,7 @@ impl RequestLogs {
         (active.is_some(), active.unwrap_or(&settings.queries).clone())
     }
 
-    /// `enableauditlog` (`AuditLogManager.enable`): where the logger stays, only the filter changes.
+    /// `enableauditlog` (`AuditLogManager.enable`): with the same logger, only the filter changes.
     pub async fn enable_audit(&self, changes: &Changes) -> Result<(), VerbRefused> {
         let settings = self.settings.borrow().clone();
         let new = settings.audit.with(changes)?;
