@@ -1,20 +1,21 @@
 //! A node that is not one: the facts that Cassandra 5.0.9 showed in `testdata/nodetool`.
 
 pub mod repair;
+mod request_logs;
+mod samples;
 
 use admin::{
     AccessOperator, Answer, AuthCacheChange, AuthCacheSettings, AutoCompaction, Cache, CacheName,
     CachesOperator, ClientConnection, Cluster, Command, CompactionOperator, CompactionStats,
     DataFile, Decommission, DroppedMessages, Endpoint, Failing, FailingUnit, FailureChance,
     FailureOdds, FailurePlan, FailureRow, Format, GossipValue, Handoff, HandoffChange,
-    HintsOperator, IoStats, Life, Liveness, LogChanges, LoggerLevel, Messages, MovePlan, NetStats,
+    HintsOperator, IoStats, Life, Liveness, LoggerLevel, Messages, MovePlan, NetStats,
     NetworkCache, NetworkOperator, NewImport, NewSnapshot, NodeInfo, NodeOperator, NodesOf,
     Outcome, PartitionBytes, PastCompaction, PendingHints, PerRead, PlanChange, PlannedOwnership,
     PlannedRate, PlannedShare, PlannedStream, PlannedTokens, Pool, PoolStats, ProxyHistograms,
     RangeReplica, ReadRepairs, RebuildOrder, RecentClient, Refusal, Release, RepairOrder,
-    ReplicatedRange, Replication, Reply, RequestLog, RequestLogsOperator, Requests, Ring, RingNode,
-    RingOperator, RoleCache, SSTablesOperator, Sample, SampleOrder, Sampled, SampledTables,
-    Sampler, SamplesOperator, Scrub, Setting, SettingsOperator, SnapshotDetails, SnapshotsOperator,
+    ReplicatedRange, Replication, Reply, Requests, Ring, RingNode, RingOperator, RoleCache,
+    SSTablesOperator, Scrub, Setting, SettingsOperator, SnapshotDetails, SnapshotsOperator,
     StopWhich, StreamFile, StreamLimits, StreamPlan, StreamSession, StreamSum, TableHistograms,
     TableName, TablePaths, TableStats, TablesOperator, Thresholds, Timeout, Verb, Verify, ask,
     wire,
@@ -773,90 +774,6 @@ impl SnapshotsOperator for Fake {
     async fn set_backups(&self, kept: bool) -> Answer<()> {
         self.backups.set(kept);
         Ok(())
-    }
-}
-
-impl RequestLogsOperator for Fake {
-    async fn enable_audit_log(&self, changes: &LogChanges) -> Answer<()> {
-        self.note(format!("audit {:?} {:?}", changes.logger, changes.lists))
-    }
-
-    async fn disable_audit_log(&self) -> Answer<()> {
-        self.note("no audit".to_owned())
-    }
-
-    async fn audit_log(&self) -> Answer<RequestLog> {
-        let option = |name: &str, value: &str| Setting {
-            name: name.to_owned(),
-            value: Some(value.to_owned()),
-        };
-        let options = vec![option("logger", "BinAuditLogger"), option("included_users", "")];
-        Ok(RequestLog { enabled: true, options })
-    }
-
-    async fn enable_full_query_log(&self, changes: &LogChanges) -> Answer<()> {
-        self.note(format!("queries {:?}", changes.path))
-    }
-
-    async fn disable_full_query_log(&self) -> Answer<()> {
-        self.note("no queries".to_owned())
-    }
-
-    async fn full_query_log(&self) -> Answer<RequestLog> {
-        Ok(RequestLog { enabled: false, options: Vec::new() })
-    }
-
-    async fn reset_full_query_log(&self) -> Answer<()> {
-        self.note("queries removed".to_owned())
-    }
-}
-
-/// What `profileload` showed of Cassandra 5.0.9.
-impl SamplesOperator for Fake {
-    async fn sample(&self, order: SampleOrder) -> Answer<Vec<Sampled>> {
-        let sample = |table: &str, value: &str, count| Sample {
-            table: table.to_owned(),
-            value: value.to_owned(),
-            count,
-            error: 0,
-        };
-        let one = |sampler| {
-            let samples = match sampler {
-                Sampler::Reads => vec![sample("k1.t", "1", 8), sample("k1.u", "a b:4", 1)],
-                Sampler::LocalReadTime => vec![sample(
-                    "k1.t",
-                    "SELECT * FROM k1.t WHERE k = 3 LIMIT 5000 ALLOW FILTERING",
-                    783,
-                )],
-                Sampler::ReadTombstoneCount => vec![sample("k1.t", "3", 4)],
-                Sampler::WriteSize => vec![sample("k1.t", "6", 134)],
-                _ => Vec::new(),
-            };
-            Sampled { sampler, samples }
-        };
-        self.note(format!("sample {:?} {}", order.of, order.duration_millis))?;
-        Ok(order.samplers.into_iter().map(one).collect())
-    }
-
-    async fn schedule_sampling(&self, order: SampleOrder, interval: u32) -> Answer<bool> {
-        self.note(format!("sample {:?} every {interval}", order.of))?;
-        Ok(order.of.keyspace.is_none())
-    }
-
-    async fn stop_sampling(&self, of: SampledTables) -> Answer<bool> {
-        Ok(of.keyspace.is_none())
-    }
-
-    async fn samplings(&self) -> Answer<Vec<SampledTables>> {
-        let of = |keyspace: &str, table: Option<&str>| SampledTables {
-            keyspace: Some(keyspace.to_owned()),
-            table: table.map(str::to_owned),
-        };
-        Ok(vec![of("k1", None), of("k1", Some("t")), of("longer_name", Some("t"))])
-    }
-
-    async fn sampled_keys(&self) -> Answer<Vec<i64>> {
-        Ok(vec![-7666712501878195859, 5])
     }
 }
 
