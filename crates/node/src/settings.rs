@@ -133,6 +133,7 @@ pub fn storage_options(
         },
         passes_page_cache: config.background_disk_is_direct,
         page_cache_bytes: config.reads_pass_page_cache.then(|| memory.page_cache(machine)),
+        sstable_version: sstable::descriptor::NB,
         uuid_identifiers: config.uuid_sstable_identifiers,
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use env::Rng;
 use storage::commitlog::{CdcOptions, Compression, SyncMode};
-use storage::{FlushCompression, LogSettings, Options};
+use storage::{FlushCompression, LogSettings, Options, SSTableVersion};
 
 /// How one life of the node ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,7 @@ impl Plan {
             passes_page_cache: !seed.is_multiple_of(5),
             page_cache_bytes: [Some(256 << 10), Some(32 << 10), Some(8 << 10), None]
                 [seed as usize % 4],
+            sstable_version: SSTableVersion::WRITTEN[seed as usize / 3 % 3],
             uuid_identifiers: seed.is_multiple_of(3),
         };
         let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));

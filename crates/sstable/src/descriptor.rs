@@ -19,6 +19,9 @@ pub const OA: Version = Version(*b"oa");
 pub const DA: Version = Version(*b"da");
 
 impl Version {
+    /// Those that we write.
+    pub const WRITTEN: [Self; 3] = [NB, OA, DA];
+
     /// Two lower-case letters.
     pub fn parse(text: &str) -> Option<Self> {
         match text.as_bytes() {
@@ -34,6 +37,11 @@ impl Version {
             Format::Big => [NA, NB, OA].contains(&self),
             Format::Bti => self == DA,
         }
+    }
+
+    /// Whether we write it, and its metadata anew.
+    pub fn is_written(self) -> bool {
+        Self::WRITTEN.contains(&self)
     }
 
     /// The index that tables of this version have.

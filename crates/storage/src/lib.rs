@@ -68,6 +68,7 @@ pub use repairs::{
 };
 pub use samples::{Sampled, Sampler, Samples};
 pub use saved_caches::{SavedCache, SavedName, SavedWhat, save_cache};
+pub use sstable::descriptor::Version as SSTableVersion;
 pub use sstables::{Finding, LiveSet, Oversized, SSTable, SizeLimit, Stamp, Tell, WriteLimits};
 pub use start::Replay;
 pub use table_store::{CasStep, Measure, TableStats, TableStore, Timed};

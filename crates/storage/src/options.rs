@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use sstable::descriptor::Version;
+
 use crate::commitlog::{Archiving, CdcOptions, Compression, SyncMode};
 
 /// What the engine needs of the node's configuration. Sizes are per node; each shard takes its
@@ -56,6 +58,8 @@ pub struct Options {
     /// time. What the kernel may have in it, in bytes: of so much is known whether it was read of
     /// late. `None`: `standard`.
     pub page_cache_bytes: Option<u64>,
+    /// The version of the SSTables that are written: `nb`, `oa` or `da`.
+    pub sstable_version: Version,
     /// `uuid_sstable_identifiers_enabled`: new files are told apart by time-UUIDs instead of
     /// numbers.
     pub uuid_identifiers: bool,

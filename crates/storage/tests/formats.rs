@@ -17,8 +17,8 @@ use rows::{Bound, BoundKind, Clustering, Unfiltered};
 use schema::{ColumnKind, Keyspace, Replication, Schema, Table, TableId};
 use storage::shards::{Job, Shards};
 use storage::{
-    Anticompaction, Engine, NodeStore, Options, Outcome, PartitionKey, RepairStatus, ScanStart,
-    Slices, StorageError, table_directory,
+    Anticompaction, Engine, NodeStore, Options, Outcome, PartitionKey, RepairStatus,
+    SSTableVersion, ScanStart, Slices, StorageError, table_directory,
 };
 use types::{CqlType, Token, TokenRange, Uuid};
 
@@ -124,7 +124,7 @@ async fn shard(
     table: &Arc<Table>,
     files: &[File],
     asks: &[Ask],
-    repairs: bool,
+    then: Then,
 ) -> Result<Answers, StorageError> {
     let sender = mesh.clone();
     let shards = Shards::new(&env, move |to, job| sender.send(to, job));
@@ -136,7 +136,16 @@ async fn shard(
         let path = directory.join(name);
         env.write_file_atomically(path, bytes.clone()).await.map_err(failed)?;
     }
-    let options = Options { segment_bytes: 1 << 20, concurrent_compactors: 1, ..common::options() };
+    let sstable_version = match then {
+        Then::Merge(version) => version,
+        Then::Read | Then::Repair => common::options().sstable_version,
+    };
+    let options = Options {
+        segment_bytes: 1 << 20,
+        concurrent_compactors: 1,
+        sstable_version,
+        ..common::options()
+    };
     let engine = Engine::new(&env, options, shards, schema(table));
     let context = Rc::clone(&engine);
     env.spawn(env::Class::Statement, async move {
@@ -148,18 +157,37 @@ async fn shard(
     let node = engine.become_first();
     node.set_schema(&schema(table)).await?;
     node.open_tables([table]).await?;
-    if repairs {
+    if then != Then::Read {
         let logs = PathBuf::from("/commitlog");
         env.create_dir_all(&logs).await.map_err(|e| StorageError::io("cannot create", &logs, e))?;
         node.replay(&|_| true, &BTreeMap::new()).await?;
         node.begin_log().await?;
-        repair(&node, table.id).await?;
+    }
+    match then {
+        Then::Read => {}
+        Then::Repair => repair(&node, table.id).await?,
+        Then::Merge(version) => {
+            node.compactions().merge_all(table.id).await?;
+            let live = node.live(table.id);
+            let versions: Vec<_> =
+                live.tables().iter().map(|it| it.table.descriptor.version).collect();
+            assert_eq!(versions, [version]);
+        }
     }
     read(&engine, table, asks).await
 }
 
-/// The operator marks a file, and a session takes one of two keys of another. Metadata of a version
-/// that is not written stay: both files are rewritten.
+/// What is done with the files before they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Read,
+    Repair,
+    /// All are written as one of this version.
+    Merge(SSTableVersion),
+}
+
+/// The operator marks a file, which keeps its version, and a session takes one of two keys of
+/// another, which is written in that of the node.
 async fn repair(node: &NodeStore, table: TableId) -> Result<(), StorageError> {
     node.compactions().set_auto(table, false);
     let token = Token::of(&1i32.to_be_bytes());
@@ -171,17 +199,18 @@ async fn repair(node: &NodeStore, table: TableId) -> Result<(), StorageError> {
         let states = live.tables().iter().map(|it| (it.repair_status(), it.table.descriptor));
         states.map(|(status, of)| (status, of.version.to_string())).collect::<BTreeSet<_>>()
     };
-    let count = node.live(table).tables().len();
+    let (count, before) = (node.live(table).tables().len(), states());
     node.repairs().mark(table, |it| count > 1 && it.number == 0, 9).await?;
-    let whole = usize::from(count > 1);
-    assert_eq!(states().iter().filter(|state| state.1 == "nb").count(), whole, "{:?}", states());
+    let versions = |states: &BTreeSet<(_, String)>| {
+        states.iter().map(|state| state.1.clone()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(versions(&states()), versions(&before), "{:?}", states());
     node.repairs().anticompact(wanted, Rc::default()).await?;
     let nb = |status| (status, "nb".to_owned());
-    let mut expected = vec![nb(RepairStatus::Unrepaired), nb(RepairStatus::Pending(Uuid(1)))];
-    if whole > 0 {
-        expected.push(nb(RepairStatus::Repaired(9)));
-    }
-    assert_eq!(states(), expected.into_iter().collect());
+    let divided = [nb(RepairStatus::Unrepaired), nb(RepairStatus::Pending(Uuid(1)))];
+    assert!(states().is_superset(&divided.into()), "{:?}", states());
+    let is_marked = states().iter().any(|state| state.0 == RepairStatus::Repaired(9));
+    assert_eq!((is_marked, states().len()), (count > 1, 1 + count), "{:?}", states());
     node.repairs().release(Uuid(1), Outcome::Repaired(7)).await?;
     assert!(states().contains(&nb(RepairStatus::Repaired(7))), "{:?}", states());
     Ok(())
@@ -189,14 +218,14 @@ async fn repair(node: &NodeStore, table: TableId) -> Result<(), StorageError> {
 
 /// What an engine answers that finds these files.
 fn answers(files: Vec<File>, asks: &[Ask]) -> Result<Answers, String> {
-    answers_of(&wide(), files, asks, false)
+    answers_of(&wide(), files, asks, Then::Read)
 }
 
 fn answers_of(
     table: &Arc<Table>,
     files: Vec<File>,
     asks: &[Ask],
-    repairs: bool,
+    then: Then,
 ) -> Result<Answers, String> {
     let world = World::new(1, WorldOptions::default());
     let node = world.node(IpAddr::from([10, 0, 0, 1]));
@@ -207,7 +236,7 @@ fn answers_of(
         let (theirs, files, asks) = (Rc::clone(&theirs), Rc::clone(&files), Rc::clone(&asks));
         let table = Arc::clone(&table);
         async move {
-            let found = shard(env.clone(), mesh, &table, &files, &asks, repairs).await;
+            let found = shard(env.clone(), mesh, &table, &files, &asks, then).await;
             *theirs.borrow_mut() = Some(found);
             env.terminated().await;
             Ok::<_, StorageError>(())
@@ -285,16 +314,30 @@ fn both_formats_hold_the_same() {
     }
 }
 
-/// What a repair does to files of versions that are not written changes nothing that is read.
+/// What a repair does to files of other versions than the node's changes nothing that is read.
 #[test]
-fn a_repair_rewrites_what_it_cannot_stamp() {
+fn a_repair_stamps_and_divides_files_of_other_versions() {
     let asks = asks();
     for files in
         [golden("oa-wide"), golden("da-wide"), [golden("oa-wide"), golden("da-wide")].concat()]
     {
         let before = answers(files.clone(), &asks).expect("reads");
-        let after = answers_of(&wide(), files, &asks, true).expect("reads");
+        let after = answers_of(&wide(), files, &asks, Then::Repair).expect("reads");
         assert_eq!(before, after);
+    }
+}
+
+/// What a compaction writes anew, in any version, reads as before.
+#[test]
+fn each_version_is_written_as_it_was_read() {
+    let asks = asks();
+    for files in [golden("oa-wide"), golden("da-wide")] {
+        let before = answers(files.clone(), &asks).expect("reads");
+        for version in SSTableVersion::WRITTEN {
+            let then = Then::Merge(version);
+            let after = answers_of(&wide(), files.clone(), &asks, then).expect("reads");
+            assert!(before == after, "{version}");
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use admin::{Answer, NewImport, Refusal, SSTablesOperator, Scrub, TableName, Veri
 use cluster::Standing;
 use metrics::Level;
 use schema::TombstoneOption;
-use sstable::descriptor::NB;
 use storage::StorageError;
 use types::TokenRange;
 
@@ -52,8 +51,9 @@ impl SSTablesOperator for Operations {
     async fn upgrade(&self, keyspace: &str, tables: &[String], all: bool) -> Answer<()> {
         for id in self.tables(keyspace, tables)? {
             let Ok(store) = self.engine().store(id) else { continue };
+            let written = self.engine().sstable_version();
             let is_old =
-                |table: &&Arc<storage::SSTable>| all || table.table.descriptor.version != NB;
+                |table: &&Arc<storage::SSTable>| all || table.table.descriptor.version != written;
             let live = store.live();
             let old: Vec<u64> = live.tables().iter().filter(is_old).map(|t| t.number).collect();
             for number in old {

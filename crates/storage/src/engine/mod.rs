@@ -22,6 +22,7 @@ use env::Env;
 use metrics::Weight;
 use rows::Mutation;
 use schema::{Schema, Table, TableId};
+use sstable::descriptor::Version;
 
 pub use self::caches::Caches;
 use self::encoder::{Encoder, check_size, not_captured, oversized};
@@ -131,6 +132,11 @@ impl Engine {
             background: OnceCell::new(),
             stats: EngineStats { last_segment: Cell::new(-1), ..EngineStats::default() },
         })
+    }
+
+    /// The version of the SSTables that it writes.
+    pub fn sstable_version(&self) -> Version {
+        self.options.sstable_version
     }
 
     /// This node's host id.

@@ -11,7 +11,7 @@ use env::{Env, File, OpenOptions};
 use rows::Layout;
 use schema::{Column, Table, TableId};
 use sstable::checksum::parse_digest;
-use sstable::descriptor::{Component, Descriptor, Format, NA, NB};
+use sstable::descriptor::{Component, Descriptor, Version};
 use sstable::statistics::HeaderComponent;
 use types::{CqlType, Token};
 
@@ -88,7 +88,7 @@ impl Verifier {
         for sstable in live.tables() {
             let (from, descriptor) = (&sstable.directory, &sstable.table.descriptor);
             let path = sstable.path(&Component::Data);
-            let verdict = match other_version(descriptor).filter(|_| how.check_version) {
+            let verdict = match other_version(descriptor, engine.options.sstable_version).filter(|_| how.check_version) {
                 Some(what) => Err(StorageError::Refused { path: path.clone(), what }),
                 None => {
                     self.inspect(&engine, &table, from, descriptor, (how.depth, &how.owned)).await
@@ -143,17 +143,19 @@ impl Verifier {
 }
 
 /// What is said of an SSTable that is not of the version that the node writes.
-fn other_version(descriptor: &Descriptor) -> Option<String> {
-    let Descriptor { version, format, .. } = descriptor;
-    match (*format, *version) {
-        (Format::Big, NB) => None,
-        // Cassandra's words
-        (Format::Big, NA) => Some("not the latest version, run upgradesstables".to_owned()),
-        _ => Some(format!(
-            "of version {version}-{format}, and the node writes {NB}-{}; run upgradesstables",
-            Format::Big
-        )),
+fn other_version(descriptor: &Descriptor, written: Version) -> Option<String> {
+    let Descriptor { version, format, .. } = *descriptor;
+    let own = written.index_format();
+    if version == written {
+        return None;
     }
+    Some(match format == own && version < written {
+        // Cassandra's words
+        true => "not the latest version, run upgradesstables".to_owned(),
+        false => format!(
+            "of version {version}-{format}, and the node writes {written}-{own}; run upgradesstables"
+        ),
+    })
 }
 
 /// Is an SSTable one of this table, and, as deep as one looks, are its bytes those that were
@@ -360,13 +362,15 @@ fn check_last(sstable: &SSTable, last: Option<&PartitionKey>) -> Result<(), Stor
 
 #[cfg(test)]
 mod tests {
+    use sstable::descriptor::{DA, NB, OA};
+
     use super::*;
 
     #[test]
     fn a_newer_version_is_not_told_to_be_an_old_one() {
         let said = |name: &str| {
             let (descriptor, _) = Descriptor::parse(name).unwrap();
-            other_version(&descriptor)
+            other_version(&descriptor, NB)
         };
         assert_eq!(said("nb-1-big-Data.db"), None);
         let old = "not the latest version, run upgradesstables";
@@ -376,5 +380,8 @@ mod tests {
             assert!(text.contains(version) && text.contains("nb-big"), "{text}");
             assert!(!text.contains("latest"), "{text}");
         }
+        let (nb, _) = Descriptor::parse("nb-1-big-Data.db").unwrap();
+        assert_eq!(other_version(&nb, OA).as_deref(), Some(old));
+        assert!(other_version(&nb, DA).unwrap().contains("da-bti"));
     }
 }

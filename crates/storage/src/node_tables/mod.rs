@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use env::{Class, Env};
 use schema::{Table, TableId};
-use sstable::descriptor::{Descriptor, Format, Id, NB};
+use sstable::descriptor::{Descriptor, Id};
 use types::Uuid;
 use types::hash::HashMap;
 
@@ -91,7 +91,8 @@ impl NodeTables {
             }
             false => Id::Sequence(table.next_generation()),
         };
-        let descriptor = Descriptor { version: NB, id, format: Format::Big };
+        let version = engine.options.sstable_version;
+        let descriptor = Descriptor { version, id, format: version.index_format() };
         let is_taken = table.live().tables().iter().any(|live| live.table.descriptor.id == id);
         assert!(!is_taken, "a new SSTable has a name that no live one has: {descriptor}");
         descriptor

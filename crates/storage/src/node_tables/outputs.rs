@@ -14,7 +14,7 @@ use rows::{ClusteringRef, Deletion, RowRef, Unfiltered};
 use schema::Table;
 use sstable::compression_params::CompressionParams;
 use sstable::compressor::Compressor;
-use sstable::descriptor::{Component, NB};
+use sstable::descriptor::Component;
 use sstable::writer::WriterOptions;
 use types::{Token, TokenRange, Uuid};
 
@@ -43,7 +43,7 @@ pub(crate) fn writer_options(
 ) -> Result<WriterOptions, StorageError> {
     let key_types: Vec<_> = table.partition_key.iter().map(|column| column.ty.clone()).collect();
     Ok(WriterOptions {
-        version: NB,
+        version: engine.options.sstable_version,
         layout: Arc::clone(&table.layout),
         key_type: types::key_to_marshal_string(&key_types),
         stats: EncodingStats::NONE,

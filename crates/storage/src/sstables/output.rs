@@ -3,7 +3,7 @@
 use env::{Class, Directory, Env};
 use rows::codec::PlainRow;
 use rows::{ClusteringRef, Deletion, RowRef, Unfiltered};
-use sstable::descriptor::{Component, Descriptor};
+use sstable::descriptor::{Component, Descriptor, Format};
 use sstable::writer::{Writer, WriterOptions};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,8 @@ pub(crate) struct Output {
     large: bool,
     data: FileWriter,
     index: FileWriter,
+    /// `Rows.db`, where there is one.
+    rows: Option<FileWriter>,
     watch: Option<Watch>,
 }
 
@@ -48,7 +50,15 @@ impl Output {
             true => FileWriter::create_direct(env, path(Component::Data), class).await?,
             false => FileWriter::create(env, path(Component::Data), class).await?,
         };
-        let index = FileWriter::create(env, path(Component::Index), class).await?;
+        let (keys, rows) = match descriptor.format {
+            Format::Big => (Component::Index, None),
+            Format::Bti => (Component::Partitions, Some(path(Component::Rows))),
+        };
+        let index = FileWriter::create(env, path(keys), class).await?;
+        let rows = match rows {
+            Some(path) => Some(FileWriter::create(env, path, class).await?),
+            None => None,
+        };
         let directory = directory.to_path_buf();
         let large = options.partitions.max(options.bytes >> 10) >= LARGE_ROWS;
         let begin = move || Writer::new(options);
@@ -63,6 +73,7 @@ impl Output {
             large,
             data,
             index,
+            rows,
             watch,
         })
     }
@@ -148,7 +159,17 @@ impl Output {
         if self.writer.index().len() >= WRITE_BYTES {
             self.index.write(self.writer.index()).await?;
         }
+        self.drain_rows(WRITE_BYTES).await?;
         Ok(written)
+    }
+
+    /// Writes what has gathered for `Rows.db`, if it is so much.
+    async fn drain_rows(&mut self, least: usize) -> Result<(), StorageError> {
+        let both = self.rows.as_mut().zip(self.writer.rows());
+        let Some((file, bytes)) = both.filter(|(_, bytes)| bytes.len() >= least) else {
+            return Ok(());
+        };
+        file.write(bytes).await
     }
 
     /// Completes the table and makes it durable; `false` if nothing was written (the files remain).
@@ -165,6 +186,7 @@ impl Output {
         let Some(small) = finished.map_err(|e| self.error(e))? else { return Ok(false) };
         self.data.write(self.writer.data()).await?;
         self.index.write(self.writer.index()).await?;
+        self.drain_rows(0).await?;
         self.data.end().await?;
         let (stored, in_file) = (self.writer.stored_length(), self.data.length());
         assert_eq!(in_file, stored, "the data file has all bytes that the index points to");
@@ -172,6 +194,9 @@ impl Output {
         if sync {
             self.data.sync().await?;
             self.index.sync().await?;
+            if let Some(rows) = &mut self.rows {
+                rows.sync().await?;
+            }
         }
         for (component, mut bytes) in small {
             let path = self.directory.join(self.descriptor.file(&component));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use env::{Env, File, OpenOptions};
 use sstable::bti::PARTITIONS_TAIL_MAX;
-use sstable::descriptor::{Component, Descriptor, Format, NB};
+use sstable::descriptor::{Component, Descriptor, Format};
 use sstable::table::{IndexParts, Parts, Table};
 
 use types::Uuid;
@@ -201,7 +201,7 @@ impl SSTable {
         let descriptor = &self.table.descriptor;
         // Metadata of another version keep the level that they have; a start puts it where it is
         // now.
-        if descriptor.version == NB {
+        if descriptor.version.is_written() {
             self.write_statistics(env, level, self.repair_status()).await?;
         }
         self.level.store(level, Ordering::Relaxed);
@@ -216,7 +216,7 @@ impl SSTable {
     /// Can its metadata be written anew? Those of another version cannot: to change its state it
     /// is rewritten.
     pub(crate) fn is_stampable(&self) -> bool {
-        self.table.descriptor.version == NB
+        self.table.descriptor.version.is_written()
     }
 
     /// Gives it another state, and makes that durable: its metadata are written anew.

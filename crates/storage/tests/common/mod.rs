@@ -29,6 +29,7 @@ pub fn options() -> Options {
         flush_compression: FlushCompression::Fast,
         passes_page_cache: true,
         page_cache_bytes: Some(1 << 20),
+        sstable_version: sstable::descriptor::NB,
         uuid_identifiers: false,
     }
 }
