@@ -119,9 +119,8 @@ fn what_needs_no_node() {
     let option = format!("nodetool: Found unexpected parameters: [--bogus]\n{hint}");
     assert_eq!(run(&["info", "--bogus"]), (1, option, String::new()));
     let unsupported =
-        "nodetool: replaybatchlog is not supported: the node replays batches by itself\n"
-            .to_owned();
-    assert_eq!(run(&["replaybatchlog"]), (2, unsupported, String::new()));
+        "nodetool: gcstats is not supported: there is no garbage collector\n".to_owned();
+    assert_eq!(run(&["gcstats"]), (2, unsupported, String::new()));
     let (code, out, _) = run(&["repair", "-pr", "-j", "x"]);
     assert_eq!(code, 1);
     assert!(out.starts_with("nodetool: job_threads: can not convert \"x\" to a int\n"), "{out}");

@@ -131,8 +131,8 @@ fn runs_verbs() {
         let said = read(&ask(&env, &socket, &request("bogus")).await?);
         let unexpected = "Found unexpected parameters: [bogus]".to_owned();
         assert_eq!(said, refused(Refusal::BadUse(unexpected)));
-        let said = not_taken(&ask(&env, &socket, &request("replaybatchlog")).await?);
-        assert_eq!(said, "replaybatchlog is not supported: the node replays batches by itself");
+        let said = not_taken(&ask(&env, &socket, &request("gcstats")).await?);
+        assert_eq!(said, "gcstats is not supported: there is no garbage collector");
         Ok(())
     });
 }
