@@ -348,7 +348,7 @@ fn the_rows_of_a_type_without_byte_comparables_are_found() {
     asks.retain(|ask| ask.from >= 0);
     // the integers of the file are not below zero, and compare as their bytes
     let table = wide_by(CqlType::Custom("org.example.Opaque".into()));
-    let found = answers_of(&table, golden("da-wide"), &asks, false).expect("reads");
+    let found = answers_of(&table, golden("da-wide"), &asks, Then::Read).expect("reads");
     assert_eq!(found, answers(golden("da-wide"), &asks).expect("reads"));
 }
 
@@ -387,7 +387,7 @@ fn columns_are_in_the_order_of_the_header() {
             };
             golden(name).into_iter().map(renamed)
         });
-        answers_of(&table, files.collect(), &[], false).expect("reads")
+        answers_of(&table, files.collect(), &[], Then::Read).expect("reads")
     };
     let theirs = read(&["names-cassandra"]);
     assert_eq!(theirs[0].len(), 3);

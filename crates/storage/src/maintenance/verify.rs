@@ -88,7 +88,9 @@ impl Verifier {
         for sstable in live.tables() {
             let (from, descriptor) = (&sstable.directory, &sstable.table.descriptor);
             let path = sstable.path(&Component::Data);
-            let verdict = match other_version(descriptor, engine.options.sstable_version).filter(|_| how.check_version) {
+            let verdict = match other_version(descriptor, engine.options.sstable_version)
+                .filter(|_| how.check_version)
+            {
                 Some(what) => Err(StorageError::Refused { path: path.clone(), what }),
                 None => {
                     self.inspect(&engine, &table, from, descriptor, (how.depth, &how.owned)).await
