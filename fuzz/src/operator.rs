@@ -1,8 +1,7 @@
 //! What nodetool sends a node: a login, before anybody is known, and a request.
 
 use admin::wire::{
-    MAX_ARGS, MAX_LOGIN, decode_login, decode_outcome, decode_request, encode_login,
-    encode_request,
+    MAX_ARGS, MAX_LOGIN, decode_login, decode_outcome, decode_request, encode_login, encode_request,
 };
 
 /// A line of the operator's protocol, in each of its meanings.

@@ -86,7 +86,7 @@ impl Coordinator {
                 Err(error) => return error.into(),
             };
             request.see_none();
-            request.see(text, &prepared.plan);
+            request.see(text, &prepared);
             let metadata = result_metadata(&prepared);
             let began = self.watch.slow.begin(&prepared.plan);
             let outcome = self.run(&prepared, &metadata, &request).await;
@@ -171,7 +171,7 @@ impl Coordinator {
         }
         loop {
             request.see_none();
-            request.see(&entry.text, &entry.prepared.plan);
+            request.see(&entry.text, &entry.prepared);
             let given = &request.options.values;
             if let Err(error) = check_count(given, &entry.prepared.variables, "there") {
                 return (error.into(), Some(entry.info.clone()));
@@ -299,7 +299,7 @@ impl Coordinator {
                 }
             };
             check_count(&entry.values, &statement.prepared.variables, "There")?;
-            request.see(&statement.text, &statement.prepared.plan);
+            request.see(&statement.text, &statement.prepared);
             statements.push(statement);
         }
         for (entry, statement) in batch.entries().zip(&statements) {

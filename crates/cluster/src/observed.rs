@@ -1,11 +1,12 @@
 //! What those who log requests see of one while it runs (crate `audit`).
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use audit::{Kind, Statement};
-use cql::Plan;
 use cql::ast::{Resource, RoleOptions, RoleStatement};
 use cql::ddl::DdlKind;
+use cql::{Plan, Prepared};
 
 use crate::prepared::Entry;
 
@@ -15,6 +16,8 @@ pub struct ObservedStatement {
     pub text: String,
     /// What it is about.
     pub statement: Statement,
+    /// The names of its markers.
+    pub markers: Vec<Arc<str>>,
 }
 
 /// What is seen of a request that is logged. One that is not has none.
@@ -40,8 +43,12 @@ impl Observed {
         self.statements.borrow_mut().clear();
     }
 
-    pub(crate) fn see(&self, text: &str, plan: &Plan) {
-        let seen = ObservedStatement { text: text.to_owned(), statement: statement(plan) };
+    pub(crate) fn see(&self, text: &str, prepared: &Prepared) {
+        let seen = ObservedStatement {
+            text: text.to_owned(),
+            statement: statement(&prepared.plan),
+            markers: prepared.variables.iter().map(|marker| Arc::clone(&marker.name)).collect(),
+        };
         self.statements.borrow_mut().push(seen);
     }
 

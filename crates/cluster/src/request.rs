@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use cql::Plan;
+use cql::Prepared;
 use cql::guard::Guard;
 use env::Instant;
 use protocol::{QueryOptions, Version};
@@ -42,9 +42,9 @@ impl Request<'_> {
     }
 
     /// Who logs it sees a statement of it.
-    pub(crate) fn see(&self, text: &str, plan: &Plan) {
+    pub(crate) fn see(&self, text: &str, prepared: &Prepared) {
         if let Some(observed) = &self.observed {
-            observed.see(text, plan);
+            observed.see(text, prepared);
         }
     }
 

@@ -34,6 +34,9 @@ use crate::request_writer::{
 /// Who is nobody in particular, where nobody logs in.
 const ANONYMOUS: &str = "anonymous";
 
+/// Of a statement that was not understood.
+const NO_MARKERS: &[&str] = &[];
+
 /// What shards log.
 #[derive(Clone, Debug, Default)]
 struct Active {
@@ -223,6 +226,7 @@ impl RequestLogs {
         }
     }
 
+    /// A request for the full query log.
     async fn record(
         &self,
         context: &Context,
@@ -233,16 +237,17 @@ impl RequestLogs {
         let active = Rc::clone(&self.active.borrow());
         let (Some(writer), Some(room)) = (&self.writer, active.queries) else { return };
         let version = context.session.version;
-        let mut bytes = Vec::new();
-        options.write(version, &mut bytes);
         let keyspace = context.session.keyspace();
         let times = watched.observed.times();
-        // Cassandra makes no timestamp for a read
-        let is_read = watched
-            .observed
-            .statements()
-            .first()
-            .is_some_and(|seen| seen.statement.kind == audit::Kind::Select);
+        let (mut bytes, mut is_read) = (Vec::new(), false);
+        match watched.observed.statements().first() {
+            Some(seen) => {
+                options.write(version, &seen.markers, &mut bytes);
+                // Cassandra makes no timestamp for a read
+                is_read = seen.statement.kind == audit::Kind::Select;
+            }
+            None => options.write(version, NO_MARKERS, &mut bytes),
+        }
         let record = QueryRecord {
             start_millis: watched.millis,
             version: version.number(),

@@ -102,15 +102,14 @@ impl<'a> QueryOptions<'a> {
     }
 
     /// Writes them, as a client of a version sends them; what the version has no room for is left
-    /// out.
-    pub fn write(&self, version: Version, out: &mut Vec<u8>) {
+    /// out. Values that came by name are put in the order of the statement's markers.
+    pub fn write(&self, version: Version, markers: &[impl AsRef<str>], out: &mut Vec<u8>) {
         let mut flags = 0;
         let mut set = |bit, is_set| flags |= if is_set { bit } else { 0 };
         let is_five = version >= Version::V5;
         let serial = Some(self.serial_consistency).filter(|level| *level != Consistency::Serial);
         let page_size = self.page_size.filter(|size| *size >= 0);
         set(flag::VALUES, !self.values.is_empty());
-        set(flag::NAMES, self.values.is_named());
         set(flag::SKIP_METADATA, self.skip_metadata);
         set(flag::PAGE_SIZE, page_size.is_some());
         set(flag::PAGING_STATE, self.paging_state.is_some());
@@ -124,11 +123,13 @@ impl<'a> QueryOptions<'a> {
             false => put::u8(out, flags as u8),
         }
         if !self.values.is_empty() {
-            put::count(out, self.values.len());
-            for (name, value) in self.values.named() {
-                if self.values.is_named() {
-                    put::string(out, name);
-                }
+            let by_name = |marker: &str| self.values.by_name(marker).unwrap_or(Value::Unset);
+            let values: Vec<Value<'_>> = match self.values.is_named() {
+                true => markers.iter().map(|marker| by_name(marker.as_ref())).collect(),
+                false => self.values.iter().collect(),
+            };
+            put::count(out, values.len());
+            for value in values {
                 match value {
                     Value::Null => put::i32(out, put::NULL),
                     Value::Unset => put::i32(out, put::UNSET),
@@ -166,7 +167,9 @@ impl<'a> QueryOptions<'a> {
 mod tests {
     use super::*;
 
-    /// What is written is read as it was.
+    const NO_MARKERS: &[&str] = &[];
+
+    /// What is written is read as it was, but that values by name have places.
     #[test]
     fn options_come_back() {
         for version in [Version::V3, Version::V4, Version::V5] {
@@ -181,10 +184,10 @@ mod tests {
                 now_in_seconds: Some(1_795_989_621),
                 ..QueryOptions::default()
             };
-            full.write(version, &mut sent);
+            full.write(version, NO_MARKERS, &mut sent);
             let read = QueryOptions::parse(&mut Reader::new(&sent), version).unwrap();
             let mut again = Vec::new();
-            read.write(version, &mut again);
+            read.write(version, NO_MARKERS, &mut again);
             assert_eq!(sent, again);
             assert_eq!(read.page_size, full.page_size);
             assert_eq!(read.timestamp, full.timestamp);
@@ -195,11 +198,12 @@ mod tests {
             [&[0, 1, 0x41, 0, 3][..], b"\0\x01a\0\0\0\x01x", b"\0\x01b\xff\xff\xff\xff"].concat();
         let named = [&named[..], b"\0\x01c\xff\xff\xff\xfe"].concat();
         let read = QueryOptions::parse(&mut Reader::new(&named), Version::V4).unwrap();
-        let mut again = Vec::new();
-        read.write(Version::V4, &mut again);
-        assert_eq!(named, again);
+        let mut placed = Vec::new();
+        read.write(Version::V4, &["b", "a", "c"], &mut placed);
+        let values = b"\xff\xff\xff\xff\0\0\0\x01x\xff\xff\xff\xfe";
+        assert_eq!(placed, [&[0, 1, 1, 0, 3][..], values].concat());
         let mut least = Vec::new();
-        QueryOptions::default().write(Version::V4, &mut least);
+        QueryOptions::default().write(Version::V4, NO_MARKERS, &mut least);
         assert_eq!(least, [0, 1, 0]);
     }
 }

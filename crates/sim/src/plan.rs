@@ -108,7 +108,7 @@ impl Plan {
             passes_page_cache: !seed.is_multiple_of(5),
             page_cache_bytes: [Some(256 << 10), Some(32 << 10), Some(8 << 10), None]
                 [seed as usize % 4],
-            sstable_version: SSTableVersion::WRITTEN[seed as usize / 3 % 3],
+            sstable_version: SSTableVersion::NB,
             uuid_identifiers: seed.is_multiple_of(3),
         };
         let (lives, jumps, slow) = (lives(&rng), jumps(&rng), slow(&rng));

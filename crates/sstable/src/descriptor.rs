@@ -19,6 +19,8 @@ pub const OA: Version = Version(*b"oa");
 pub const DA: Version = Version(*b"da");
 
 impl Version {
+    /// [`NB`].
+    pub const NB: Self = NB;
     /// Those that we write.
     pub const WRITTEN: [Self; 3] = [NB, OA, DA];
 

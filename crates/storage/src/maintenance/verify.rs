@@ -155,7 +155,8 @@ fn other_version(descriptor: &Descriptor, written: Version) -> Option<String> {
         // Cassandra's words
         true => "not the latest version, run upgradesstables".to_owned(),
         false => format!(
-            "of version {version}-{format}, and the node writes {written}-{own}; run upgradesstables"
+            "of version {version}-{format}, and the node writes {written}-{own}; run \
+             upgradesstables"
         ),
     })
 }
