@@ -73,7 +73,7 @@ fn options(config: &Config) -> Options {
         flush_compression: FlushCompression::Fast,
         passes_page_cache: true,
         page_cache_bytes: Some(1 << 20),
-        sstable_version: sstable::descriptor::NB,
+        sstable_version: storage::SSTableVersion::NB,
         uuid_identifiers: false,
     }
 }
