@@ -15,7 +15,7 @@ mod wire;
 pub use entry::{Client, Entry, Failure, FailureKind, Statement};
 pub use filter::Filter;
 pub use kind::{Category, Kind};
-pub use options::{AuditOptions, BadOption, Changes, Logger, QueueOptions, Refused};
+pub use options::{AuditOptions, BadOption, Changes, LISTS, Logger, QueueOptions, Refused};
 pub use queue::{Appender, Damaged, FILE_BYTES, Read, Table, Write};
 pub use record::{Queried, QueryRecord, audit_record};
 pub use roll_cycle::RollCycle;

@@ -77,12 +77,23 @@ pub struct QueueOptions {
     pub max_archive_retries: i64,
 }
 
+/// The options that list what the audit log includes and excludes, in the order of
+/// [`AuditOptions::lists`].
+pub const LISTS: [&str; 6] = [
+    "included_keyspaces",
+    "excluded_keyspaces",
+    "included_categories",
+    "excluded_categories",
+    "included_users",
+    "excluded_users",
+];
+
 /// Options of the audit log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditOptions {
     /// `logger.class_name`.
     pub logger: String,
-    /// Included and excluded keyspaces, categories and users, with commas.
+    /// The values of [`LISTS`], with commas.
     pub lists: [String; 6],
     /// Those of its queue.
     pub queue: QueueOptions,

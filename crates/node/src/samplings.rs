@@ -76,6 +76,18 @@ fn unknown_keyspace(name: &str) -> Refusal {
     Refusal::Failed(format!("Unknown keyspace {name}"))
 }
 
+/// What a sampling has for itself: it is free again when the verb ends, or nobody waits for it.
+struct Busy<'a> {
+    all: &'a RefCell<Vec<(TableId, Sampler)>>,
+    own: &'a [(TableId, Sampler)],
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.all.borrow_mut().retain(|one| !self.own.contains(one));
+    }
+}
+
 impl Samplings {
     pub fn new(shard: &Rc<Shard>, journal: &Rc<Journal>) -> Rc<Self> {
         Rc::new(Self {
@@ -98,15 +110,16 @@ impl Samplings {
 
     async fn sample_tables(&self, order: &SampleOrder, tables: &[TableId]) -> Answer<Vec<Sampled>> {
         let samplers: Vec<Sampler> = order.samplers.iter().copied().map(sampler).collect();
-        let wanted =
-            || tables.iter().flat_map(|table| samplers.iter().map(|sampler| (*table, *sampler)));
-        if wanted().any(|one| self.busy.borrow().contains(&one)) {
+        let mut wanted: Vec<(TableId, Sampler)> = Vec::new();
+        for table in tables {
+            wanted.extend(samplers.iter().map(|sampler| (*table, *sampler)));
+        }
+        if wanted.iter().any(|one| self.busy.borrow().contains(one)) {
             return Err(Refusal::Failed("Sampling already in progress".to_owned()));
         }
-        self.busy.borrow_mut().extend(wanted());
-        let found = self.run(order, tables.to_vec(), samplers.clone()).await;
-        self.busy.borrow_mut().retain(|busy| wanted().all(|one| one != *busy));
-        found
+        self.busy.borrow_mut().extend(&wanted);
+        let _busy = Busy { all: &self.busy, own: &wanted };
+        self.run(order, tables.to_vec(), samplers).await
     }
 
     async fn run(

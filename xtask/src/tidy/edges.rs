@@ -59,7 +59,7 @@ const EDGES: &Edges = &[
         ],
     ),
     ("server", &["types", "protocol", "metrics", "env", "tls"]),
-    ("admin", &["types", "metrics", "env", "tls", "doctor"]),
+    ("admin", &["types", "metrics", "env", "tls", "doctor", "audit"]),
     // what a node consists of
     (
         "node",

@@ -45,7 +45,7 @@ pub use repair::{
     RepairEvents, RepairOrder, RepairScope, RepairSession, RepairStarted, RepairStats,
     RepairedSection, WatchedRepair,
 };
-pub use request_logs::{LogChanges, RequestLog};
+pub use request_logs::RequestLog;
 pub use ring::{
     Cluster, ClusterView, Decommission, Endpoint, GossipValue, Life, Liveness, NodesOf,
     RangeReplica, RebuildOrder, ReplicatedRange, Ring, RingNode, RingRanges,

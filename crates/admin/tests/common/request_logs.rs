@@ -1,11 +1,12 @@
 //! The fake node's audit log and full query log.
 
-use admin::{Answer, LogChanges, RequestLog, RequestLogsOperator, Setting};
+use admin::{Answer, RequestLog, RequestLogsOperator, Setting};
+use audit::Changes;
 
 use super::Fake;
 
 impl RequestLogsOperator for Fake {
-    async fn enable_audit_log(&self, changes: &LogChanges) -> Answer<()> {
+    async fn enable_audit_log(&self, changes: &Changes) -> Answer<()> {
         self.note(format!("audit {:?} {:?}", changes.logger, changes.lists))
     }
 
@@ -22,7 +23,7 @@ impl RequestLogsOperator for Fake {
         Ok(RequestLog { enabled: true, options })
     }
 
-    async fn enable_full_query_log(&self, changes: &LogChanges) -> Answer<()> {
+    async fn enable_full_query_log(&self, changes: &Changes) -> Answer<()> {
         self.note(format!("queries {:?}", changes.path))
     }
 

@@ -1,7 +1,7 @@
 //! The audit log and the full query log.
 
-use admin::{Answer, LogChanges, Refusal, RequestLog, RequestLogsOperator, Setting};
-use audit::{Changes, QueueOptions, Refused};
+use admin::{Answer, Refusal, RequestLog, RequestLogsOperator, Setting};
+use audit::{Changes, LISTS, QueueOptions, Refused};
 
 use super::{Operations, failed};
 use crate::request_logs::VerbRefused;
@@ -13,21 +13,6 @@ impl From<VerbRefused> for Refusal {
             VerbRefused::Options(Refused::Failed(text)) => Self::Failed(text),
             VerbRefused::Stopping => failed("nothing writes logs of requests, or the node ends"),
         }
-    }
-}
-
-fn changes(of: &LogChanges) -> Changes {
-    let LogChanges { logger, lists, path, archive_command, roll_cycle, block, .. } = of.clone();
-    Changes {
-        logger,
-        lists,
-        path,
-        archive_command,
-        roll_cycle,
-        block,
-        max_queue_weight: of.max_queue_weight,
-        max_log_size: of.max_log_size,
-        max_archive_retries: of.max_archive_retries,
     }
 }
 
@@ -48,8 +33,8 @@ fn queue(directory: &str, of: &QueueOptions) -> Vec<Setting> {
 }
 
 impl RequestLogsOperator for Operations {
-    async fn enable_audit_log(&self, of: &LogChanges) -> Answer<()> {
-        Ok(self.request_logs.enable_audit(&changes(of)).await?)
+    async fn enable_audit_log(&self, of: &Changes) -> Answer<()> {
+        Ok(self.request_logs.enable_audit(of).await?)
     }
 
     async fn disable_audit_log(&self) -> Answer<()> {
@@ -64,20 +49,12 @@ impl RequestLogsOperator for Operations {
         };
         let mut options = vec![option("logger", name)];
         options.extend(queue("audit_logs_dir", &of.queue));
-        let names = [
-            "included_keyspaces",
-            "excluded_keyspaces",
-            "included_categories",
-            "excluded_categories",
-            "included_users",
-            "excluded_users",
-        ];
-        options.extend(names.iter().zip(&of.lists).map(|(name, list)| option(name, list)));
+        options.extend(LISTS.iter().zip(&of.lists).map(|(name, list)| option(name, list)));
         Ok(RequestLog { enabled, options })
     }
 
-    async fn enable_full_query_log(&self, of: &LogChanges) -> Answer<()> {
-        Ok(self.request_logs.enable_queries(&changes(of)).await?)
+    async fn enable_full_query_log(&self, of: &Changes) -> Answer<()> {
+        Ok(self.request_logs.enable_queries(of).await?)
     }
 
     async fn disable_full_query_log(&self) -> Answer<()> {

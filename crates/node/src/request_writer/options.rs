@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use audit::{AuditOptions, QueueOptions};
+use audit::{AuditOptions, LISTS, QueueOptions};
 use config::Config;
 
 /// The audit log's directory within that of the log.
@@ -39,15 +39,7 @@ pub(crate) fn audit_options(config: &Config) -> AuditOptions {
     let list = |key: &str| lookup.word(&format!("{section}.{key}"));
     AuditOptions {
         logger: lookup.word("audit_logging_options.logger.class_name"),
-        lists: [
-            "included_keyspaces",
-            "excluded_keyspaces",
-            "included_categories",
-            "excluded_categories",
-            "included_users",
-            "excluded_users",
-        ]
-        .map(list),
+        lists: LISTS.map(list),
         queue: queue(config, section, directory),
     }
 }

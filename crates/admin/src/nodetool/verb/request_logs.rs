@@ -1,21 +1,22 @@
 //! Verbs of the audit log and of the full query log: `tools.nodetool.EnableAuditLog`,
 //! `EnableFullQueryLog` and their kin.
 
+use audit::Changes;
+
 use super::VerbError;
 use super::args::Args;
-use crate::model::LogChanges;
 
 /// A verb of the audit log or of the full query log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestLogsVerb {
     /// `enableauditlog`: turns it on, or changes which requests it has.
-    EnableAudit(Box<LogChanges>),
+    EnableAudit(Box<Changes>),
     /// `disableauditlog`: turns it off.
     DisableAudit,
     /// `getauditlog`: shows its options.
     Audit,
     /// `enablefullquerylog`: turns it on.
-    EnableQueries(Box<LogChanges>),
+    EnableQueries(Box<Changes>),
     /// `disablefullquerylog`: turns it off.
     DisableQueries,
     /// `getfullquerylog`: shows its options.
@@ -48,21 +49,21 @@ pub(super) fn parse(name: &str, args: &mut Args) -> Result<Option<RequestLogsVer
     }))
 }
 
-fn audit(args: &mut Args) -> Result<LogChanges, VerbError> {
+fn audit(args: &mut Args) -> Result<Changes, VerbError> {
     let logger = args.titled(&["--logger"], "logger")?;
     let mut lists = [const { None }; 6];
     for (list, (name, title)) in lists.iter_mut().zip(LISTS) {
         *list = args.titled(&[name], title)?;
     }
-    Ok(LogChanges { logger, lists, ..queue(args)? })
+    Ok(Changes { logger, lists, ..queue(args)? })
 }
 
-fn queries(args: &mut Args) -> Result<LogChanges, VerbError> {
+fn queries(args: &mut Args) -> Result<Changes, VerbError> {
     let path = args.titled(&["--path"], "path")?;
-    Ok(LogChanges { path, ..queue(args)? })
+    Ok(Changes { path, ..queue(args)? })
 }
 
-fn queue(args: &mut Args) -> Result<LogChanges, VerbError> {
+fn queue(args: &mut Args) -> Result<Changes, VerbError> {
     let mut number = |name, title: &str, java, least: i64, most: i64| {
         let Some(text) = args.titled(&[name], title)? else { return Ok(None) };
         let parsed = text.parse().ok().filter(|number| (least..=most).contains(number));
@@ -89,14 +90,14 @@ fn queue(args: &mut Args) -> Result<LogChanges, VerbError> {
             )));
         }
     };
-    Ok(LogChanges {
+    Ok(Changes {
         archive_command,
         roll_cycle,
         block,
         max_queue_weight,
         max_log_size,
         max_archive_retries,
-        ..LogChanges::default()
+        ..Changes::default()
     })
 }
 
@@ -111,18 +112,17 @@ mod tests {
         let line = "enableauditlog --included-keyspaces a,b --excluded-users u --blocking FALSE \
                     --max-queue-weight 77 --roll-cycle daily --logger FileAuditLogger";
         let some = |text: &str| Some(text.to_owned());
-        let changes = LogChanges {
+        let changes = Changes {
             logger: some("FileAuditLogger"),
             lists: [some("a,b"), None, None, None, None, some("u")],
             roll_cycle: some("daily"),
             block: Some(false),
             max_queue_weight: Some(77),
-            ..LogChanges::default()
+            ..Changes::default()
         };
         let enable = RequestLogsVerb::EnableAudit(Box::new(changes));
         assert_eq!(verb::parse(line), Ok(enable.into()));
-        let changes =
-            LogChanges { path: some("/p"), max_log_size: Some(5), ..LogChanges::default() };
+        let changes = Changes { path: some("/p"), max_log_size: Some(5), ..Changes::default() };
         let enable = RequestLogsVerb::EnableQueries(Box::new(changes));
         assert_eq!(verb::parse("enablefullquerylog --path /p --max-log-size 5"), Ok(enable.into()));
         for (line, said) in [
